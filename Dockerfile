@@ -1,4 +1,4 @@
-# The program alone: docker build -t abstain . && docker run --rm -v "$PWD:/data" abstain evaluate p.csv
+# An image with the program: docker build -t abstain . && docker run --rm -v "$PWD:/data" abstain evaluate p.csv
 FROM python:3.11-slim AS build
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE constraints.txt hatch_build.py ./

@@ -1,62 +1,67 @@
-"""Make the JavaScript that draws the charts of pages: part of every wheel, never of the repository.
+"""Write the JavaScript bundle that draws the charts of HTML reports.
 
-`pip install .` and `pip install -e .` run this by themselves, with vl-convert installed for the
-build alone. `python hatch_build.py` makes the file in a source tree that is used as it is, which
-needs vl-convert-python.
+Wheels contain the bundle, whereas git ignores it. `pip install .` and `pip install -e .` run this
+hook with vl-convert in the build environment. In a source tree that is not installed, run
+`python hatch_build.py`, which requires vl-convert-python.
 """
 
 import os
 from pathlib import Path
 from typing import Any
 
-#: The file, which the renderer of pages reads.
-PLACE = Path("src", "abstain", "report", "templates", "vega.js")
+#: Path of the bundle, which `abstain.report` reads.
+BUNDLE_PATH = Path("src", "abstain", "report", "templates", "vega.js")
 
-#: The Vega-Lite that charts are written in; the tests hold them to its schema.
-LANGUAGE = "6.4"
+#: Version of Vega-Lite. Tests validate the charts against the schema of this version.
+VEGA_LITE_VERSION = "6.4"
 
-# The header keeps the notices of what is bundled; the names in it stay out of the page's own scope.
-_FORM = """\
-/*! Vega, Vega-Lite {language} and vega-embed: (c) University of Washington Interactive Data Lab,
+# The header contains the copyright notices of the bundled libraries. The function scope keeps the
+# names of the bundle out of the global scope of the page.
+_TEMPLATE = """\
+/*! Vega, Vega-Lite {vega_lite} and vega-embed: (c) University of Washington Interactive Data Lab,
 BSD-3-Clause, https://vega.github.io; D3: (c) Mike Bostock, ISC, https://d3js.org; and others.
-Bundled by vl-convert {version}. */
+Bundled by vl-convert {vl_convert}. */
 (() => {{{bundle}
 }})();
 """
 
 
-def javascript() -> str:
-    """Return Vega, Vega-Lite and vega-embed as one script that can stand in a page."""
+def bundle_javascript() -> str:
+    """Return Vega, Vega-Lite and vega-embed as one script that a page can include inline."""
     import vl_convert
 
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=LANGUAGE)
+    bundle = vl_convert.javascript_bundle(
+        "window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE_VERSION
+    )
     if "</script" in bundle.lower() or "\r" in bundle:
-        msg = "the JavaScript of vl-convert cannot stand in a script element of HTML"
+        msg = "the JavaScript of vl-convert cannot be included in a script element of HTML"
         raise ValueError(msg)
-    return _FORM.format(bundle=bundle, language=LANGUAGE, version=vl_convert.__version__)
+    return _TEMPLATE.format(
+        bundle=bundle, vega_lite=VEGA_LITE_VERSION, vl_convert=vl_convert.__version__
+    )
 
 
-def make(root: Path) -> Path:
-    """Write the script into a source tree; a build that is killed leaves no incomplete file.
+def write_bundle(root: Path) -> Path:
+    """Write the bundle into a source tree atomically.
 
     Two environments may be built from the same tree at the same time, so each process writes to its
     own temporary file.
     """
-    path = root / PLACE
+    path = root / BUNDLE_PATH
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(javascript(), encoding="utf-8", newline="\n")
+    temporary.write_text(bundle_javascript(), encoding="utf-8", newline="\n")
     return temporary.replace(path)
 
 
 if __name__ == "__main__":
-    print(f"made {make(Path(__file__).resolve().parent)}")
+    print(f"Wrote {write_bundle(Path(__file__).resolve().parent)}")
 else:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-    class JavaScript(BuildHookInterface[Any]):
-        """What the build of a wheel runs first, of an editable one too."""
+    class BundleHook(BuildHookInterface[Any]):
+        """Build hook of all wheels, including editable ones."""
 
         def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
-            """Make the script, which git ignores, and have it taken along."""
-            make(Path(self.root))
-            build_data["artifacts"].append(f"/{PLACE.as_posix()}")
+            """Write the bundle and add it to the wheel, although git ignores it."""
+            write_bundle(Path(self.root))
+            build_data["artifacts"].append(f"/{BUNDLE_PATH.as_posix()}")

@@ -4,10 +4,11 @@
 
 Each population is a list of equally likely kinds of samples, with the confidence and the error rate
 of a small and a large model. The true risk, the share for the person and the cost of any thresholds
-are therefore sums. For each population and target, the table has the share of calibration sets in
-which the true values of the cascade exceed a limit, the same for the cheapest pair of thresholds
-that meets both limits on the calibration data (without guarantee), the mean cost divided by that of
-an oracle, and the share of sets without a certified pair. Prints a Markdown table.
+are therefore sums. The script prints a Markdown table with the following values for each population
+and target: the share of calibration sets in which the true values of the cascade exceed a limit,
+the mean cost divided by that of an oracle, and the share of sets without a certified pair. The
+table also contains the share of sets with an exceeded limit for a choice without a guarantee, which
+is the cheapest pair of thresholds that meets both limits on the calibration data.
 """
 
 import argparse

@@ -57,7 +57,7 @@ def scores(noise: np.ndarray, loss: np.ndarray, separation: float, *, ties: bool
 
 @dataclass(frozen=True)
 class DataSet:
-    """Two equally good scores, a worse one, and a worse one of another classifier."""
+    """Two equally good scores, a worse score, and a worse score of another classifier."""
 
     good: Scored
     equally_good: Scored
@@ -95,8 +95,8 @@ COLUMNS = ("interval", "same classifier", "other classifier", "false positives")
 def outcomes(name: str, data: DataSet, true_values: tuple[float, float]) -> list[float]:
     """Return one value for each of `COLUMNS`.
 
-    1 if an interval contains the true value or if the test of equal scores rejects, 0 if not, NaN
-    without an interval.
+    A value is 1 if an interval contains the true value or if the test of equal scores rejects, 0
+    otherwise, and NaN without an interval.
     """
     good, worse = true_values
     interval = interval_of_metric(METRICS[name], data.good)
@@ -112,7 +112,7 @@ def outcomes(name: str, data: DataSet, true_values: tuple[float, float]) -> list
 
 
 def is_covered(low: float, high: float, true_value: float) -> float:
-    """Return whether an interval contains the true value; NaN without an interval."""
+    """Return whether an interval contains the true value, or NaN without an interval."""
     return float(low <= true_value <= high) if np.isfinite(low) else np.nan
 
 
@@ -171,7 +171,7 @@ class RareClass:
         return np.array([0.0, self.shift])
 
     def separations(self, separation: float) -> np.ndarray:
-        """Return the separation in each class, for a score with this one in the common class."""
+        """Return the separation in both classes for a given separation in the common class."""
         return np.array([separation, self.separation * separation / SEPARATION])
 
     def true_value(self, name: str, share: float, separation: float) -> float:
@@ -203,7 +203,7 @@ BALANCED_CLASSES = tuple(
 
 
 def rare_labels(share: float, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw labels of two classes; at least one sample is of the rare class, 1."""
+    """Draw labels of two classes, with at least one sample of the rare class 1."""
     label = (rng.random(n) < share).astype(np.int64)
     label[0] = 1
     return label
@@ -224,7 +224,7 @@ def draw_rare(rare: RareClass, share: float, n: int, rng: np.random.Generator) -
 
 
 def draw_classifiers(rare: RareClass, share: float, n: int, rng: np.random.Generator) -> DataSet:
-    """Draw labels and the predictions of two equally good classifiers and of a worse one."""
+    """Draw labels and the predictions of two equally good classifiers and of a worse classifier."""
     label = rare_labels(share, n, rng)
     common, is_shared = rng.random(n), rng.random(n) < SHARED
     worse_rates = np.array([WORSE_RATE, rare.rate])

@@ -1,9 +1,9 @@
 """Measure the time and memory of streaming states on a billion rows, compared with reading them.
 
 `python benchmarks/many_rows.py generate FILE --rows 1e9` writes float32 confidences and uint8
-losses (5.4 bytes a row). `measure FILE --out TABLE.json` runs each state, DuckDB and polars. Before
-and after each run, it only reads the two columns; each time is divided by the mean time of these
-two readings. `--peers PYTHON` is an interpreter with duckdb and polars.
+losses. `measure FILE --out TABLE.json` runs each state, DuckDB and polars. Before and after each
+run, the script only reads the two columns. Each time is divided by the mean time of these two
+readings. `--peers PYTHON` sets an interpreter with duckdb and polars.
 """
 
 import argparse
@@ -155,7 +155,7 @@ def areas(_confidence, n_samples, n_failures):
     return {"augrc": [augrc], "aurc": [aurc], "distinct": int(n_samples.size)}
 
 
-#: Name of a run -> function that returns its result.
+#: Functions that return the result of a run, by name.
 CALLS = {f.__name__: f for f in (only_read, one_pass, two_passes, histogram, duckdb, polars)}
 
 

@@ -23,13 +23,13 @@ from abstain.monitoring.starting import coverage_limits
 DELTA, TARGET_RISK, N_CALIBRATION = 0.05, 0.1, 1000
 #: Number of streams that also run through `abstain.monitoring`.
 N_CHECKED = 3
-#: Three watches share DELTA evenly; a watch raises an alarm at this capital.
+#: Capital at which a watch raises an alarm. Three watches have equal shares of DELTA.
 ALARM_CAPITAL = 3 / DELTA
 MAX_MONEY = 1e280
 
 
 class ParallelWagers:
-    """Bets of many streams, each on its own claim; a step may skip some of the streams."""
+    """Wagers on the claims of many streams. A step may skip some of the streams."""
 
     def __init__(self, wagers):
         self.claims = np.stack([item.claims for item in wagers])
@@ -60,7 +60,7 @@ def unallocated_shares(n_values):
 
 
 class ParallelRankTests:
-    """The watch of the confidences, for many streams."""
+    """Rank tests of the confidences of many streams, as the watch of the confidences runs them."""
 
     def __init__(self, blocks):
         self.counts = np.stack([item.n_gaps for item in blocks])
@@ -71,12 +71,15 @@ class ParallelRankTests:
         self.n_values = 0
 
     def add(self, confidence, fraction):
-        """Add one confidence to each stream; `fraction` is uniform within a block."""
+        """Add one confidence to each stream.
+
+        `fraction` contains uniform random numbers for the positions within the blocks.
+        """
         self.n_values += 1
         block = (self.edges <= confidence[:, None]).sum(axis=1)
         p = rank_p_value(self.counts, block, fraction)
         self.counts[np.arange(block.size), block] += 1
-        # The mean of the p-value detects a shift, the distance from 1/2 a change of the spread.
+        # p detects a shift of the confidences. |2 p - 1| detects a change of their spread.
         values = np.stack([p, np.abs(2 * p - 1)], axis=1)
         self.money = update_money(self.money, values, self.n_values, self.claims, self.stakes)
         capital = self.money.sum(axis=-1).mean(axis=-1) + unallocated_share(self.n_values)
@@ -84,7 +87,7 @@ class ParallelRankTests:
 
 
 def draw(rng, shape):
-    """Draw confidences and losses, calibrated to each other."""
+    """Draw calibrated confidences and their losses."""
     confidence = rng.beta(4, 1, shape)
     return confidence, rng.random(shape) < 1 - confidence
 
@@ -152,12 +155,12 @@ def check_coverage(rules, limits, confidences, coverage):
 
 @dataclass(frozen=True)
 class Labeling:
-    """Which share of the labels arrives, and whether and where they are requested."""
+    """Share of the predictions with a label, and the way in which the labels are selected."""
 
     name: str
     share: float
     is_requested: bool = False
-    #: Whether labels are requested with higher probability where failures are likely.
+    #: Whether labels of likely failures are requested with a higher probability.
     is_uneven: bool = False
 
     def probabilities(self, spread, mean_spread):
@@ -194,7 +197,7 @@ def detection_delays(labeling, risk, n_before, n_streams=400, max_after=60_000, 
     rng = np.random.default_rng(seed)
     parameters = failure_probability_parameters(risk)
     mean_spread = spread_of(rng.beta(*parameters, 200_000)).mean()
-    # Losses are weighted by inverse probabilities and scaled to [0, 1]; so is the claim.
+    # Losses are weighted by inverse probabilities. `scale` scales losses and claim to [0, 1].
     scale = labeling.min_probability if labeling.is_requested else 1.0
     wagers = ParallelWagers([wager(high=risk * scale)] * n_streams)
     delay = np.full(n_streams, np.nan)

@@ -14,7 +14,7 @@ from benchmarks.results import CaseResult, Results
 from benchmarks.table import markdown
 from benchmarks.targets import bytes_per_sample, missed_targets
 
-#: Prefixes of names that are typed, and are therefore formatted as code.
+#: Prefixes of names that are formatted as code, because they are Python code or commands.
 _CODE_PREFIXES = (
     "ab.",
     "abstain evaluate -",
@@ -25,34 +25,38 @@ _CODE_PREFIXES = (
     "torch.",
     "pip ",
 )
-#: A call, followed by a description.
+#: Pattern of a call with a description after it.
 _DESCRIBED_CALL = re.compile(r"ab\.\w+, ")
 _UNITS = {"ratio": "", "seconds": " s", "beyond": " s more", "bytes": " bytes", "MiB": " MiB"}
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 
 HEAD = """# Performance
 
-This page answers how long a call or a command takes, and how much memory it needs. The first
-table is for users; the other sections compare single calls with a reference and with other
+This page lists the time and the memory of calls and commands. The first table contains the commands
+that users run most. The other sections compare single calls with a reference and with other
 libraries.
 """
 
-METHOD = """## How it is measured
+METHOD = """## Method of measurement
 
-`make bench` measures everything in one run and writes this page. `make bench-check` measures a
-part again and lists the variants that exceed the stored values by 20%, relative to their
-reference (or in memory or page size), so that another machine or load does not matter.
+`make bench` measures all cases and writes this page. `make bench-check` measures some cases again
+and lists the variants that exceed their stored values by more than 20%. The compared values are the
+time relative to the reference, the memory and the size of the page. The time relative to the
+reference depends little on the machine and its load.
 
-The variants of a table and their reference are timed in the same rounds, and the best round of
-each counts. Ratios are ratios of CPU time, or of wall time if several threads work. The memory of
-a call is its peak beyond the memory that was resident before, in a separate process; the memory
-of a command is the peak of its process. "At most" is the target; an asterisk marks a missed
-target.
+The variants of a table and their reference are timed in the same rounds. The best round of each
+variant counts. Ratios are ratios of CPU time. If a variant uses several threads, its ratio is that
+of wall time. The memory of a call is the increase of the resident memory to its peak during the
+call, in a separate process. The memory of a command is the peak resident memory of its process. The
+column "target" contains the largest accepted value. An asterisk marks a missed target.
 """
 
 
 def page(results: Results, cases: Mapping[str, BenchmarkCase], *, figure: str = "") -> str:
-    """Return the page. `figure` is the path of the figure about growth, relative to the page."""
+    """Return the Markdown text of the page.
+
+    `figure` is the path of the figure about growth, relative to the page.
+    """
     lines = [HEAD]
     for section in SECTIONS:
         in_section = [case for case in cases.values() if case.section == section.name]
@@ -60,7 +64,7 @@ def page(results: Results, cases: Mapping[str, BenchmarkCase], *, figure: str = 
         lines += ["", f"## {section.title}", "", *_wrap(section.text)]
         if figure and any(case.growing for case in measured):
             lines += ["", f"![Cost per unit against size]({figure})"]
-        # Headings remain without measurements, because other pages have links to them.
+        # Sections without measurements keep their headings, because other pages link to them.
         lines += (
             _section_lines(section, measured, results) if measured else ["", "Not measured yet."]
         )
@@ -87,7 +91,7 @@ def _section_lines(
 
 
 def _environment(results: Results) -> Iterator[str]:
-    """Yield machine, dates, commits and versions."""
+    """Yield the machine, the dates, the commits and the versions of the measurements."""
     measured = results.cases.values()
     dates = [result.date for result in measured]
     loads = [result.load for result in measured]
@@ -96,8 +100,8 @@ def _environment(results: Results) -> Iterator[str]:
     commits = Counter(result.commit for result in measured)
     yield f"Machine: {'; '.join(filter(None, machines))}.\n"
     yield (
-        f"Measured: {min(dates)} to {max(dates)}, in {minutes:.0f} minutes; load before each case "
-        f"{min(loads):.1f} to {max(loads):.1f}.\n"
+        f"Measured: {min(dates)} to {max(dates)}, in {minutes:.0f} minutes. The load average "
+        f"before each case was {min(loads):.1f} to {max(loads):.1f}.\n"
     )
     if any(commits):
         yield f"Commits: {'; '.join(filter(None, commits))}.\n"
@@ -110,7 +114,7 @@ def _environment(results: Results) -> Iterator[str]:
 
 
 def _users_table(cases: Sequence[BenchmarkCase], results: Results) -> Iterator[str]:
-    """Lay out one row per command and one column per number of rows: seconds and memory."""
+    """Yield a table of seconds and memory: one row per command, one column per number of rows."""
     names = list(dict.fromkeys(variant.name for case in cases for variant in case.variants))
     rows = []
     for name in names:
@@ -133,7 +137,10 @@ def _memory(mebibytes: float | None) -> str:
 
 
 def _table_of_cases(cases: Sequence[BenchmarkCase], results: Results, cell: str) -> Iterator[str]:
-    """Lay out one row per variant and one column per case (NumPy's kernels in parentheses)."""
+    """Yield a table with one row per variant and one column per case.
+
+    Values of the NumPy kernels are in parentheses.
+    """
     names = list(dict.fromkeys(variant.name for case in cases for variant in case.variants))
     reference = code(cases[0].reference.name)
     first = f"{reference}, ms" if cell == "ratio" else reference
@@ -141,7 +148,7 @@ def _table_of_cases(cases: Sequence[BenchmarkCase], results: Results, cell: str)
     rows += [[code(name), *(_cell(name, case, results, cell) for case in cases)] for name in names]
     rows += _memory_rows(cases, results)
     yield ""
-    unit = f"in {reference}" if cell == "ratio" else "ns per sample"
+    unit = f"relative to {reference}" if cell == "ratio" else "ns per sample"
     yield markdown([unit, *(case.column for case in cases)], rows)
 
 
@@ -172,7 +179,7 @@ def _missed_quantities(
 
 
 def _memory_rows(cases: Sequence[BenchmarkCase], results: Results) -> Iterator[list[str]]:
-    """Yield the extra bytes per sample of the variants for which they are known."""
+    """Yield a row with the extra bytes per sample of each variant whose memory was measured."""
     titles = {
         variant.key: _title(variant)
         for case in cases
@@ -197,7 +204,7 @@ def _memory_cell(key: str, case: BenchmarkCase, results: Results) -> str:
 
 
 def _table_of_variants(case: BenchmarkCase, result: CaseResult) -> Iterator[str]:
-    """Lay out one row per variant."""
+    """Yield a table with one row per variant."""
     measurements = result.variants
     variants = [
         variant
@@ -208,9 +215,9 @@ def _table_of_variants(case: BenchmarkCase, result: CaseResult) -> Iterator[str]
         return
     facts = list(dict.fromkeys(f for variant in variants for f in measurements[variant.key].facts))
     is_command = case.runs_processes or any(m.facts for m in measurements.values())
-    header = ["", "seconds", "CPU seconds", f"in {code(case.reference.name)}"]
+    header = ["", "seconds", "CPU seconds", f"relative to {code(case.reference.name)}"]
     header += [f"ns per {_unit(case)}"] if case.n else []
-    header += ["MiB" if is_command else "extra MiB", *facts, "at most"]
+    header += ["MiB" if is_command else "extra MiB", *facts, "target"]
     rows = []
     for variant in variants:
         measurement = measurements[variant.key]
@@ -237,7 +244,7 @@ def _unit(case: BenchmarkCase) -> str:
 
 
 def _growth_table(case: BenchmarkCase, result: CaseResult) -> Iterator[str]:
-    """Lay out one row per series: the cost per unit at each size, and the exponents."""
+    """Yield a table of the cost per unit at each size and the exponents, one row per series."""
     series = costs_by_size(case, result.variants)
     yield f"\n### {_heading(case)}\n"
     yield f"{case.description} CPU microseconds divided by the number of {case.growing}.\n"
@@ -249,13 +256,19 @@ def _growth_table(case: BenchmarkCase, result: CaseResult) -> Iterator[str]:
         fitted, last = exponents(line.sizes, line.costs)
         peak = "" if line.peaks[-1] is None else short(line.peaks[-1])
         rows.append([code(name), *cells, f"{fitted:.2f}", f"{last:.2f}", peak])
-    header = ["", *(f"{int(n):,}" for n in sizes), "exponent", "of the last two", "MiB, last size"]
-    shown = [i for i in range(len(header)) if i == 0 or any(row[i] for row in rows)]
-    yield markdown([header[i] for i in shown], [[row[i] for i in shown] for row in rows])
+    header = [
+        "",
+        *(f"{int(n):,}" for n in sizes),
+        "exponent",
+        "exponent, last two sizes",
+        "MiB, last size",
+    ]
+    columns = [i for i in range(len(header)) if i == 0 or any(row[i] for row in rows)]
+    yield markdown([header[i] for i in columns], [[row[i] for i in columns] for row in rows])
 
 
 def _reasons(cases: Sequence[BenchmarkCase], results: Results) -> Iterator[str]:
-    """List the variants without a measurement once per reason."""
+    """Yield a sentence for each reason that lists the variants without a measurement."""
     keys_by_reason: dict[str, list[str]] = {}
     for case in cases:
         for variant in case.variants:
@@ -303,7 +316,7 @@ def short(x: float) -> str:
 
 
 def code(name: str) -> str:
-    """Format a typed name as code."""
+    """Format Python code and commands in a name as code."""
     call, _, more = name.partition(", ") if _DESCRIBED_CALL.match(name) else (name, "", "")
     text = f"`{call}`" if name.startswith(_CODE_PREFIXES) else call
     return f"{text}, {more}" if more else text

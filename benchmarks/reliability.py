@@ -2,9 +2,9 @@
 
     python benchmarks/reliability.py [--draws N] [--quick] [--processes P] [--seed S]
 
-Writes the tables into docs/validation.md between two markers; the default 2,000 draws take about
-20 minutes on two free cores. With `--quick` the script prints tables of a few draws instead. The
-rows come from the catalogue, so a registered metric is included automatically.
+Writes the tables into docs/validation.md between two markers. The default 2,000 draws take about 20
+minutes on two cores without other load. With `--quick` the script prints tables of a few draws
+instead. The rows come from the catalogue, so a registered metric is included automatically.
 
 The population has two classes. A sample fails with a given probability. Its score is normal with
 standard deviation 1, and the mean of the successes is above that of the failures. The true value
@@ -46,15 +46,15 @@ PAGE = Path(__file__).parents[1] / "docs" / "validation.md"
 START, END = "<!-- reliability -->", "<!-- /reliability -->"
 
 SIZES, FAILURE_RATES = (200, 2000), (0.05, 0.30)
-#: Kind of scores -> (mean of the successes above that of the failures, edges between tied levels).
-#: The failure AUROC is 0.87 for a distance of 1.6, and 0.99 for 3.2.
+#: Distance between the means of successes and failures, and edges between tied levels, by kind of
+#: scores. The failure AUROC is 0.87 for a distance of 1.6, and 0.99 for 3.2.
 SCORE_KINDS = {
     "smooth": (1.6, None),
     "tied": (1.6, np.linspace(-1.5, 2.1, 9)),  # ten levels, a third of the successes at the top
     "sharp": (3.2, None),
 }
 CORRELATION = 0.6  # of two scores of the same sample
-WORSE_BY = 0.3  # by how much the distance of the worse score is smaller
+WORSE_BY = 0.3  # difference of the distances of the good and the worse score
 N_RESAMPLES, N_PERMUTATIONS = 200, 199
 #: Shares of the draws that are used for resampling, and for resampling of slow metrics.
 RESAMPLING_SHARE, SLOW_RESAMPLING_SHARE = 0.04, 0.01
@@ -111,11 +111,11 @@ class DataSet:
     good: Scored
     equally_good: Scored
     worse: Scored
-    #: The first two scores; half of the failures are of unknown classes.
+    #: The two equally good scores, where half of the failures are samples of unknown classes.
     open_set: tuple[Scored, Scored]
 
     def equal_pair(self, metric: Metric) -> tuple[Scored, Scored]:
-        """Return the two equally good scores as the metric requires them."""
+        """Return the two equally good scores, with unknown classes if the metric requires them."""
         if metric.name in OPEN_SET_METRICS:
             return self.open_set
         return self.good, self.equally_good
@@ -158,8 +158,8 @@ def true_values(
 
 
 # ---------------------------------------------------------------------------------- simulations
-#: Row of a table -> one value for each draw: 1 if the interval contains the true value or the test
-#: rejects, 0 if not, NaN without an interval.
+#: Outcomes of all draws, by row of a table. An outcome is 1 if the interval contains the true value
+#: or if the test rejects, 0 otherwise, and NaN without an interval.
 Outcomes = dict[str, list[float]]
 
 
@@ -172,7 +172,7 @@ def is_covered(low: float, high: float, true_value: float) -> float:
 
 
 def is_rejected(p_value: float) -> float:
-    """Return 1.0 for a significant test; a test without a p-value (NaN) rejects nothing."""
+    """Return 1.0 if a test is significant, and 0.0 otherwise or without a p-value (NaN)."""
     return float(p_value < 0.05)
 
 
@@ -328,7 +328,7 @@ def simulate_rank_tests(n_blocks: int, n_draws: int, seed: int) -> Outcomes:
     return outcomes
 
 
-#: Name -> (simulation of one design, share of the draws).
+#: Function that simulates one design, and share of the draws, by name.
 SIMULATIONS: dict[str, tuple[Callable[..., Outcomes], float]] = {
     "influence": (simulate_influences, 1.0),
     "bootstrap": (simulate_bootstrap, RESAMPLING_SHARE),
@@ -338,7 +338,7 @@ SIMULATIONS: dict[str, tuple[Callable[..., Outcomes], float]] = {
 }
 RANK_TESTS = "rank tests"
 
-#: Name of a simulation, its design or number of blocks, number of draws, seed.
+#: Name of a simulation, design or number of blocks, number of draws, and seed.
 Job = tuple[str, Design | int, int, int]
 
 
@@ -413,14 +413,15 @@ def report(outcomes_by_design: dict, n_draws: int) -> Iterator[str]:
     )
     slow = ", ".join(f"`{name}`" for name in SLOW_METRICS)
     yield f"""\
-Percentages for nominal 95% and 5%; {n_draws:,} studies a cell (Monte Carlo error {error:.1f}),
-half as many for non-inferiority and for tests over data sets,
-{n_resampling} for the bootstrap and the permutation test (error {resampling_error:.1f}),
-{n_slow} for metrics that take milliseconds: {slow} (error {slow_error:.1f}).
-Each column: number of samples, error rate, scores. *Smooth*: failure AUROC 0.87. *Tied*: the
-same on ten levels. *Sharp*: failure AUROC 0.99. In brackets: the percentage of studies with an
-interval, if it is below 99. For `oscr` and `scod_...`, half of the failures are samples of
-unknown classes."""
+Coverage of 95% intervals and false positives at 5%, in percent. Each cell has {n_draws:,} studies
+(Monte Carlo error {error:.1f}), and half as many for non-inferiority and for tests over data sets.
+Cells of the bootstrap and of the permutation test have {n_resampling} studies (Monte Carlo error
+{resampling_error:.1f}). Cells of the slow metrics {slow} have {n_slow} studies (Monte Carlo error
+{slow_error:.1f}). Each column names the number of samples, the error rate and the kind of scores.
+*Smooth* scores have a failure AUROC of 0.87. *Tied* scores are smooth scores that are rounded to
+ten levels. *Sharp* scores have a failure AUROC of 0.99. The number in brackets is the percentage of
+studies with an interval, if it is below 99. For `oscr` and `scod_...`, half of the failures are
+samples of unknown classes."""
     yield "\n### Coverage of intervals\n"
     rows = {f"interval {m.name}": metric_label(m) for m in METRICS.values()}
     rows |= {f"bootstrap {name}": f"`{name}`, BCa" for name in TESTED_METRICS}
@@ -447,7 +448,7 @@ unknown classes."""
 
 
 def replace_tables(page: str, lines: list[str]) -> str:
-    """Return the page with these lines between its markers."""
+    """Return the page with the given lines between its markers."""
     before, _, remaining = page.partition(START)
     after = remaining.split(END, 1)[1]
     return before + START + "\n\n" + "\n".join(lines) + "\n\n" + END + after

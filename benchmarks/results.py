@@ -41,14 +41,17 @@ class CaseResult:
 
 @dataclass
 class Results:
-    """All stored results. The file is written after each case, so that a run can be resumed."""
+    """Stored results of all cases.
+
+    The file is written after each case, so that a run can be resumed.
+    """
 
     path: Path
     cases: dict[str, CaseResult] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> "Results":
-        """Read the results of a file; a missing file has none."""
+        """Read the results of a file. If the file is missing, return no results."""
         if not path.exists():
             return cls(path)
         stored = json.loads(path.read_text("utf-8"))

@@ -3,12 +3,12 @@
     python benchmarks/run.py                    # everything, about 10 minutes on two quiet cores
     python benchmarks/run.py --only 'peers*'    # some cases; the others keep their results
     python benchmarks/run.py --resume           # cases without a result, and failed ones
-    python benchmarks/run.py --against          # is a quick variant slower than its stored result?
+    python benchmarks/run.py --against          # lists quick variants that became slower
     python benchmarks/run.py --quick --to DIR   # tiny sizes, to test that everything works
 
-With --against the exit status is 1 if a variant became slower. A variant is an entry of the
-catalogue in benchmarks/cases, from which the page, the stored table and the check are made. If a
-variant fails, the table gives the reason, and the others are measured.
+With --against, the exit status is 1 if a variant became slower. The variants are entries of the
+catalogue in benchmarks/cases. If a variant fails, the page contains the reason, and the other
+variants are measured.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# The benchmarks import each other by full name; the package is the installed one, if there is one.
+# Benchmarks import each other by full name. If abstain is not installed, the checkout is used.
 sys.path.insert(0, str(ROOT))
 if importlib.util.find_spec("abstain") is None:
     sys.path.append(str(ROOT / "src"))
@@ -39,7 +39,7 @@ from benchmarks.measuring.rounds import Measurement, measure  # noqa: E402
 from benchmarks.page import PAGE, page  # noqa: E402
 from benchmarks.results import TABLE, CaseResult, Results  # noqa: E402
 
-#: Seconds of the rounds of a case for --against, and for --quick.
+#: Duration of all rounds of a case in seconds, for --against and for --quick.
 SECONDS_TO_CHECK, SECONDS_TO_TEST = 2.0, 0.05
 
 
@@ -113,7 +113,7 @@ def _measure(
 ) -> Mapping[str, Measurement]:
     try:
         return measure(case, variants=variants, seconds=seconds, memory=memory)
-    except Exception as error:  # noqa: BLE001  the setup failed; the other cases are measured
+    except Exception as error:  # noqa: BLE001  if a setup fails, the other cases are measured
         failed = Measurement(reason=f"failed: {type(error).__name__}: {error}")
         return {variant.key: failed for variant in (case.reference, *case.variants)}
 

@@ -25,9 +25,9 @@ ESTIMATES = ("calibration_risk", "mean_confidence", "thresholded_confidence", "r
 
 
 def data_sets_of_files(paths, by, known_names, model):
-    """Yield a title, the data sets as name -> (confidence, wrong), and the name of the known one.
+    """Yield a title, the data sets and the name of the known data set, for each file and model.
 
-    There is one item for each file and model.
+    A data set is a pair of confidences and losses. Data sets are stored by name.
     """
     for path in paths:
         frame = pl.read_parquet(path)
@@ -49,7 +49,10 @@ def data_sets_of_files(paths, by, known_names, model):
 
 
 def data_sets_of_runs(folder):
-    """Yield the same for each run of a benchmark; the first exposure is the known data set."""
+    """Yield a title, the data sets and the name of the known data set, for each run of a benchmark.
+
+    The known data set is the first exposure.
+    """
     from abstain_bench.runs.store import Store
 
     store = Store.read(folder)
@@ -65,7 +68,7 @@ def data_sets_of_runs(folder):
 
 
 def estimation_errors(calibration, target, threshold):
-    """Return the absolute error of each estimate; None if the threshold accepts no sample."""
+    """Return the absolute error of each estimate, or None if the threshold accepts no sample."""
     (confidence, wrong), (target_confidence, target_wrong) = calibration, target
     accepted = np.ones(target_confidence.size, bool)
     if threshold is not None:

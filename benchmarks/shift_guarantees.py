@@ -4,8 +4,8 @@
 
 Calibration samples have uniform ranks u and are wrong with probability 0.5 (1 - u)^2. In the target
 data, u has the density w(u), and the error rate for each u is the same. With the true density
-ratios, the share of sets whose true risk exceeds the target must be at most delta. With ratios that
-a classifier fitted there is no guarantee, and the tables report the share. Prints Markdown tables.
+ratios, the share of sets whose true risk exceeds the target must be at most delta. Ratios that a
+classifier estimates have no guarantee, and the tables report the share. Prints Markdown tables.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def error_rate(u):
 
 @dataclass(frozen=True)
 class Shift:
-    """The density of the ranks in the target data, and its maximum."""
+    """Density of the ranks in the target data."""
 
     name: str
     density: Callable
@@ -78,7 +78,7 @@ SHIFTS = (
 
 @dataclass(frozen=True)
 class SimulatedRule:
-    """A rule with density ratios, and the risk that its guarantee refers to."""
+    """A decision rule that uses density ratios."""
 
     name: str
     fit: Callable

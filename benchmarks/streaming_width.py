@@ -1,7 +1,8 @@
 """Measure the limits of states of bounded size: `python benchmarks/streaming_width.py`.
 
 Two-class networks are simulated. The absolute log-odds are |N(mean, sd)|. A calibrated network is
-wrong with one minus its confidence, an overconfident network with a higher probability.
+wrong with a probability of one minus its confidence. An overconfident network is wrong with a
+higher probability.
 """
 
 import sys
@@ -14,7 +15,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "src"))
 
 N = 10**6
 NAMES = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov", "coverage@1risk", "cwsa@0.9")
-#: Name -> (mean and standard deviation of the log-odds, divisor that makes them calibrated).
+#: Mean and standard deviation of the log-odds, and divisor that makes them calibrated, by name.
 NETWORKS = {
     "confident": (4, 3, 1),
     "very confident": (8, 4, 1),
@@ -24,7 +25,7 @@ NETWORKS = {
 
 
 def simulate_network(name, n=N, seed=0):
-    """Return the log-odds, the probability of the predicted class, and which samples are wrong."""
+    """Return the log-odds, the probabilities of the predicted classes, and a mask of failures."""
     mean, sd, divisor = NETWORKS[name]
     rng = np.random.default_rng(seed)
     z = np.abs(rng.normal(mean, sd, n))
@@ -32,7 +33,7 @@ def simulate_network(name, n=N, seed=0):
 
 
 def limits_table():
-    """Return the width of the limits and the error of the value, for each metric and scale."""
+    """Return a table with the width of the limits and the error of each metric, by scale."""
     from abstain import streaming
     from abstain._foundation.scored import validate_samples
     from abstain.metrics import metric_named
@@ -64,7 +65,7 @@ def limits_table():
 
 
 def bins_table():
-    """Return the width of the limits of AUGRC for several ways to bin the confidences."""
+    """Return a table with the width of the limits of AUGRC for several ways to bin confidences."""
     from abstain.streaming.scales import bin_index
 
     rows = []
@@ -81,7 +82,7 @@ def bins_table():
 
 
 def _augrc_width(bin_index, wrong):
-    """Return the number of pairs of a failure and a success in one bin, divided by n^2."""
+    """Return the number of pairs of a failure and a success in the same bin, divided by n^2."""
     _, index = np.unique(bin_index, return_inverse=True)
     n_samples, n_failures = np.bincount(index), np.bincount(index, weights=wrong)
     return float(np.sum(n_failures * (n_samples - n_failures))) / wrong.size**2

@@ -1,10 +1,10 @@
-"""Markdown tables."""
+"""Format Markdown tables."""
 
 from collections.abc import Iterable, Sequence
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> str:
-    """Format a table; the first `left` columns are aligned left, the others right."""
+    """Format a table. The first `left` columns are left-aligned, the others right-aligned."""
     lines = [list(header), *map(list, rows)]
     widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(header))]
     rule = ["-" * (w - 1) + ("-" if i < left else ":") for i, w in enumerate(widths)]

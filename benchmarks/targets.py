@@ -9,11 +9,13 @@ from benchmarks.measuring.rounds import Measurement
 def measured_value(
     target: Target, variant: Variant, case: BenchmarkCase, measurements: Mapping[str, Measurement]
 ) -> float | None:
-    """Return the measured quantity of a target; None if it is unknown."""
+    """Return the measured quantity of a target, or None if the quantity was not measured."""
     measurement = measurements[variant.key]
     if target.compared_to:
-        other = measurements.get(target.compared_to)
-        return None if other is None or other.reason else measurement.seconds / other.seconds
+        reference = measurements.get(target.compared_to)
+        if reference is None or reference.reason:
+            return None
+        return measurement.seconds / reference.seconds
     values = {
         "ratio": measurement.ratio,
         "seconds": measurement.seconds,
@@ -25,7 +27,7 @@ def measured_value(
 
 
 def bytes_per_sample(measurement: Measurement, case: BenchmarkCase) -> float | None:
-    """Return the extra memory of a call per sample; None if it is unknown."""
+    """Return the extra memory of a call per sample, or None if memory was not measured."""
     if measurement.peak is None or not case.n:
         return None
     return measurement.peak * 2**20 / case.n

@@ -42,9 +42,9 @@ TARGET, SIZES = 0.05, (1000, 4000)
 OVERALL_LIMIT, GROUP_LIMIT = 0.05, 0.08
 #: Number of calibration sets of each setting that are also passed to the library.
 N_CHECKED = 3
-#: Number of samples that are held in memory at a time.
+#: Largest number of samples in memory at the same time.
 MAX_SAMPLES = 1_000_000
-#: Name -> (error rate of the hardest group, lower edges of cells with equal confidence).
+#: Error rate of the hardest group, and lower edges of cells with equal confidence, by name.
 POPULATIONS = {
     "continuous": (decreasing_rate, None),
     "uneven risk": (oscillating_rate, None),
@@ -53,13 +53,13 @@ POPULATIONS = {
 
 
 def population_with_hardness(name, hardness):
-    """Return a population with the confidences of `name`, and proportional error rates."""
+    """Return the population `name` with error rates that are multiplied by `hardness`."""
     error_rate, edges = POPULATIONS[name]
     return Population(name, lambda u: hardness * error_rate(u), edges)
 
 
 def true_risk(population, edges):
-    """Return the true selective risk above each edge; 0 if nothing is accepted."""
+    """Return the true selective risk above each edge, or 0 if no sample is accepted."""
     generalized_risk = np.interp(edges, *population.generalized_risks())
     return np.where(edges < 1, generalized_risk / np.maximum(1 - edges, 1e-300), 0.0)
 
@@ -69,7 +69,10 @@ def is_above(risk, target):
 
 
 def simulate_group_thresholds(name, n, n_sets, rng, *, joint):
-    """Return which groups exceed the target, shape (sets, groups), and the coverages."""
+    """Simulate thresholds by group.
+
+    Returns whether the risk of each group exceeds the target, shape (sets, groups), and coverages.
+    """
     sizes = np.rint(SHARES * n).astype(int)
     options = {"max_risk": TARGET, "delta": DELTA}
     delta = DELTA / (n_delta_shares("sgr", sizes, options) if joint else 1)
@@ -95,7 +98,10 @@ def simulate_group_thresholds(name, n, n_sets, rng, *, joint):
 
 
 def simulate_single_threshold(name, n, n_sets, rng):
-    """Return the same for one threshold with a guarantee for all groups together."""
+    """Simulate one threshold with a guarantee for all groups together.
+
+    Returns whether the risk of each group exceeds the target, shape (sets, groups), and coverages.
+    """
     population = population_with_hardness(name, float(SHARES @ HARDNESS))
     sets = draw(population, rng, n_sets, n)
     edges = fixed_sequence(sets, population, TARGET, halved_coverages(n, TARGET, DELTA))
@@ -107,7 +113,10 @@ def simulate_single_threshold(name, n, n_sets, rng):
 
 
 def simulate_two_limits(name, n, n_sets, rng):
-    """Return which of the two limits are exceeded, shape (sets, limits), and the coverages."""
+    """Simulate one threshold with a limit overall and a limit in the hardest group.
+
+    Returns whether each limit is exceeded, shape (sets, limits), and coverages.
+    """
     population = population_with_hardness(name, float(SHARES @ HARDNESS))
     sets = draw(population, rng, n_sets, n)
     error_rate = mean_error_rate(population, sets.lower)
@@ -138,7 +147,7 @@ def simulate_two_limits(name, n, n_sets, rng):
 
 
 def mean_error_rate(population, lower):
-    """Return the error rate at each confidence, which is a mean if the population has cells."""
+    """Return the mean error rate at each confidence."""
     if population.edges is None:
         return population.error_rate(lower)
     points_in_cell = (np.arange(1000) + 0.5) / 1000 / population.edges.size

@@ -2,12 +2,12 @@
 
     python benchmarks/threshold_guarantees.py [--sets 10000] [--seed 0] [--full]
 
-For each population, target and n: the share of calibration sets whose true risk exceeds the target,
-the mean coverage divided by that of an oracle, and the share of sets without a certified threshold.
-All sets of a setting are drawn and decided in arrays. The first sets of each setting are also
-passed to the library, which must accept the same samples. Prints Markdown tables: the worst and the
-mean over the settings, and with --full every setting. The last line is about a population that is
-constructed against the binary search of SGR.
+For each population, target and n, the script computes the share of calibration sets whose true risk
+exceeds the target, the mean coverage divided by that of an oracle, and the share of sets without a
+certified threshold. All sets of a setting are drawn and decided in arrays. The first sets of each
+setting are also passed to the library, which must accept the same samples. Prints Markdown tables:
+the worst and the mean over the settings, and with --full every setting. The last line is about a
+population that is constructed against the binary search of SGR.
 """
 
 import argparse
@@ -36,13 +36,13 @@ SIZES = (100, 500, 1000, 5000)
 START_COVERAGES = (0.5, 0.25, 0.125)
 #: Number of calibration sets of each setting that are also passed to the library.
 N_CHECKED = 3
-#: Number of samples that are held in memory at a time.
+#: Largest number of samples in memory at the same time.
 MAX_SAMPLES = 1_000_000
 
 
 @dataclass(frozen=True)
 class SimulatedRule:
-    """A decision rule for many calibration sets in arrays, and the same rule of the library."""
+    """A decision rule as a function of many calibration sets, and as a function of the library."""
 
     name: str
     edges: Callable
@@ -103,7 +103,7 @@ def check_library(rule, sets, target, edges):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a rule in one setting, over the calibration sets."""
+    """Result of a rule in one setting over all calibration sets."""
 
     population: str
     rule: SimulatedRule
@@ -120,7 +120,7 @@ class Outcome:
 
 
 def outcome(population, rule, target, n, edges, risks_by_edge):
-    """Compare the thresholds with the true risks."""
+    """Compute the outcome of a rule from its thresholds and the true risks."""
     coverage = 1 - edges
     generalized_risk = np.interp(edges, *risks_by_edge)
     risk = generalized_risk

@@ -1,7 +1,7 @@
-"""Populations with known risks, and the decision rules for many calibration sets at once.
+"""Define populations with known risks, and decision rules for many calibration sets at once.
 
-Each decision rule takes `CalibrationSets`, a `Population` and a target risk, and returns for each
-set the lower edge of the accepted samples; 1 if it accepts none.
+The arguments of a decision rule are `CalibrationSets`, a `Population` and a target risk. The result
+is the lower edge of the accepted samples for each set, or 1 if the rule accepts no sample.
 """
 
 from collections.abc import Callable
@@ -30,13 +30,16 @@ def constant_above_half(u):
 
 
 def oscillating_rate(u):
-    """Return an error rate that rises and falls, so that the true risk is not monotone."""
+    """Return an oscillating error rate, for which the true risk is not monotone."""
     return np.clip(0.8 * (1 - u) ** 2 * (1 + np.sin(40 * u)), 0, 1)
 
 
 @dataclass(frozen=True)
 class Population:
-    """Uniform ranks u, an error rate for each u, and cells of u with equal confidence."""
+    """A population with uniform ranks u and an error rate for each u.
+
+    The confidence is u, or the lower edge of a cell that contains u.
+    """
 
     name: str
     error_rate: Callable
@@ -46,13 +49,16 @@ class Population:
     is_graded: bool = False
 
     def cells(self, u):
-        """Return the lower and upper edge of the cell of each u; a continuous score has only u."""
+        """Return the lower and upper edge of the cell of each u.
+
+        Without cells, the lower edge is u, and the upper edge is the next larger number.
+        """
         if self.edges is None:
             return u, np.nextafter(u, 2)
         cell = np.searchsorted(self.edges, u, side="right") - 1
         upper_edge = np.append(self.edges[1:], 1.0)[cell]
         if self.name == "half at 1.0":
-            # Continuous below the point mass of the last cell.
+            # Confidences below the last cell are continuous.
             lower_edge = np.where(cell, self.edges[-1], u)
             return lower_edge, np.where(cell, upper_edge, np.nextafter(u, 2))
         return self.edges[cell], upper_edge
@@ -120,9 +126,9 @@ def draw(population, rng, n_sets, n):
 
 
 def largest_refuting_total(counts, risk, alpha, *, graded):
-    """Return the largest total loss of each number of samples that refutes a risk above `risk`.
+    """Return the largest total loss that refutes a risk above `risk`, for each number of samples.
 
-    -1 if no total refutes it.
+    The result is -1 if no total refutes it.
     """
     if not graded:
         total = binom.ppf(alpha, counts, risk)
@@ -149,12 +155,12 @@ def refuting_totals(n, risk, alpha, *, graded, generalized):
 
 
 def at_group_ends(sets, mask):
-    """Return the values of the mask at the last rank of each sample's tie group."""
+    """Return the mask at the last rank of the tie group of each sample."""
     return np.take_along_axis(mask, sets.last, 1)
 
 
 def next_failure(passes):
-    """Return the first rank from each rank on that does not pass; n if all pass."""
+    """Return the first failing rank at or after each rank, or n if all these ranks pass."""
     n = passes.shape[1]
     failing = np.where(passes, n, np.arange(n))
     return np.minimum.accumulate(failing[:, ::-1], 1)[:, ::-1]
@@ -227,7 +233,7 @@ def binary_search(sets, _population, target):
 
 
 def edge_at_last(sets, passes):
-    """Return the lower edge at the last rank that passes; 1 if none passes."""
+    """Return the lower edge at the last rank that passes, or 1 if no rank passes."""
     n = passes.shape[1]
     last = np.where(passes.any(1), n - 1 - np.argmax(passes[:, ::-1], 1), -1)
     return np.where(last >= 0, sets.lower[np.arange(last.size), last], 1.0)

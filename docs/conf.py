@@ -31,21 +31,21 @@ exclude_patterns = ["_build", "generated"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
-autodoc_typehints = "none"  # numpydoc's Parameters section says it
+autodoc_typehints = "none"  # the Parameters sections of the docstrings contain the types
 autodoc_member_order = "alphabetical"
-default_role = "py:obj"  # a name in the words of an object is a link
-# One page an object: autosummary writes what they include into docs/reference.
+default_role = "py:obj"  # names in single backticks become links
+# autosummary writes one page per object into docs/reference.
 autosummary_generate = True
 autosummary_imported_members = True
 autosummary_ignore_module_all = False
 templates_path = ["_templates"]
-# A class has one page, and an alias of a type none.
+# Classes of the top-level package have only one page. The type alias `Split` has no page.
 autosummary_context = {
-    "elsewhere": {name for name in ab.__all__ if isinstance(getattr(ab, name), type)} | {"Split"}
+    "excluded": {name for name in ab.__all__ if isinstance(getattr(ab, name), type)} | {"Split"}
 }
-numpydoc_show_class_members = False  # autodoc lists them already
+numpydoc_show_class_members = False  # autodoc lists the members
 
-# The figures of the gallery, drawn while the pages are built.
+# The build draws the figures of the gallery.
 plot_formats = [("png", 110)]
 plot_html_show_formats = plot_html_show_source_link = False
 plot_include_source = True
@@ -59,47 +59,50 @@ html_copy_source = html_show_sourcelink = False
 html_title = "abstain"
 
 
-_EMPTY = re.compile(r'<th class="(head[^"]*)"><p></p></th>')
+_EMPTY_HEADER_CELL = re.compile(r'<th class="(head[^"]*)"><p></p></th>')
 
 
-def _shallow(
+def _shorten_menu(
     app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _doctree: nodes.document
 ) -> None:
-    """Let the theme find a menu without the pages of objects; one serves all of these.
+    """Replace the navigation menu of a page by a menu without the pages of objects.
 
-    Every page would hold all of them, and making that menu anew takes most of a build.
+    A complete menu would list every object on every page and would take most of the build time. All
+    pages in `reference` share one menu.
     """
-    if not (whole := context.get("toctree")):
+    toctree = context.get("toctree")
+    if not toctree:
         return
 
-    def made(options: dict[str, Any]) -> str:
-        # A heading of a menu is one of the second level, which Sphinx does not say.
-        menu = str(whole(**{**options, "maxdepth": 1}))
+    def render_menu(options: dict[str, Any]) -> str:
+        menu = str(toctree(**{**options, "maxdepth": 1}))
+        # Sphinx omits the level of the headings in the menu.
         return menu.replace('role="heading"', 'role="heading" aria-level="2"')
 
     def menu(**options: Any) -> str:
         if not pagename.startswith("reference/"):
-            return made(options)
-        if not hasattr(app, "menu_of_objects"):
-            app.menu_of_objects = made(options)
-        return str(app.menu_of_objects)
+            return render_menu(options)
+        if not hasattr(app, "reference_menu"):
+            app.reference_menu = render_menu(options)
+        return str(app.reference_menu)
 
     context["toctree"] = menu
 
 
-def _read_aloud(
+def _correct_accessibility(
     _app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: nodes.document
 ) -> None:
-    """Let sources be entries of their list: their own role is deprecated. Let no head be empty."""
-    if body := context.get("body"):
+    """Replace a deprecated role of bibliography entries, and header cells that are empty."""
+    body = context.get("body")
+    if body:
         body = body.replace('role="doc-biblioentry"', 'role="listitem"')
-        context["body"] = _EMPTY.sub(r'<td class="\1"></td>', body)
+        context["body"] = _EMPTY_HEADER_CELL.sub(r'<td class="\1"></td>', body)
 
 
 def setup(app: Sphinx) -> None:
-    """Say what Sphinx calls before the theme."""
-    # Tests read such blocks as files.
+    """Register a lexer and the functions that Sphinx calls before those of the theme."""
+    # Tests read the blocks of the language "csv" as files.
     app.add_lexer("csv", TextLexer)
     app.connect("builder-inited", lambda _: metric_pages.write())
-    app.connect("html-page-context", _shallow, priority=400)
-    app.connect("html-page-context", _read_aloud)
+    app.connect("html-page-context", _shorten_menu, priority=400)
+    app.connect("html-page-context", _correct_accessibility)

@@ -1,8 +1,8 @@
 """Write the generated parts of the documentation: ``python docs/generate.py``.
 
-They stand between ``<!-- generated: NAME -->`` and ``<!-- end -->`` and come from the catalogues,
-the functions and the command line, so they cannot tell another story than the code.
-``tests/docs/test_generated.py`` fails when the committed pages are not current.
+Each generated part is between ``<!-- generated: NAME -->`` and ``<!-- end -->`` in its page. The
+content comes from the catalogues, the functions and the command line.
+``tests/docs/test_generated.py`` fails if a committed page is not current.
 """
 
 import json
@@ -31,31 +31,32 @@ sys.path.insert(0, str(DOCS))
 
 from command_pages import command_pages, command_table  # noqa: E402
 
-#: Samples of which every order is tried for the table of requirements; more give the same table.
-REQUIREMENTS_ORDERS = 5
+#: Number of samples for the table of requirements, which examines all their orders. A larger number
+#: gives the same table.
+REQUIREMENTS_MAX_SAMPLES = 5
 
-#: The data of the worked table: ten samples, most confident first, the first of them wrong.
-WORKED_CONFIDENCE = (0.99, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4)
-WORKED_LOSS = (1, 0, 0, 0, 1, 0, 0, 1, 0, 1)
+#: Example data of the table of conversions: ten samples, ordered from the most confident.
+EXAMPLE_CONFIDENCE = (0.99, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4)
+EXAMPLE_LOSS = (1, 0, 0, 0, 1, 0, 0, 1, 0, 1)
 
-#: What `benchmarks/many_rows.py` measures.
-_MEASURED = {
-    "one_pass": "`one_pass`: AUGRC, both AURC, their 95 % intervals",
-    "two_passes": "two passes: AUGRC, plug-in AURC, their intervals",
-    "histogram": "`init`: the three with limits",
-    "duckdb": "DuckDB: counts of each confidence, AUGRC and AURC of them",
-    "polars": "polars, streaming engine: the same",
+#: Descriptions of the computations that `benchmarks/many_rows.py` measures, by name.
+_COMPUTATIONS = {
+    "one_pass": "`one_pass`: AUGRC and both AURC with 95% intervals",
+    "two_passes": "two passes: AUGRC and plug-in AURC with 95% intervals",
+    "histogram": "`init`: AUGRC and both AURC with limits",
+    "duckdb": "DuckDB: counts for each confidence, then AUGRC and AURC",
+    "polars": "polars, streaming engine: counts for each confidence, then AUGRC and AURC",
 }
 
-#: What no stream of confidences and losses has.
-OF_CLASSES = {Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES, Need.UNKNOWN_CLASSES}
+#: Inputs of metrics that a stream of confidences and losses does not contain.
+CLASS_NEEDS = {Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES, Need.UNKNOWN_CLASSES}
 
-_LINK = re.compile(r"https://[^\s,;]+")
+_ADDRESS = re.compile(r"https://[^\s,;]+")
 _BLOCK = r"(<!-- generated: {} -->\n).*?(<!-- end -->)"
 
 
 def metrics_table() -> str:
-    """One row for each metric of the catalogue."""
+    """Return a table with one row for each metric of the catalogue."""
     page = (DOCS / "metrics.md").read_text(encoding="utf-8")
     headings = re.findall(r"^### (.*)$", page, re.MULTILINE)
     rows = [
@@ -69,85 +70,85 @@ def metrics_table() -> str:
         )
         for m in METRICS.values()
     ]
-    head = ("metric", "function", "range", "better", "needs", "source")
-    return _table(head, rows)
+    header = ("metric", "function", "range", "better", "needs", "source")
+    return _table(header, rows)
 
 
-def numbers_table() -> str:
-    """One row for each family of metrics that takes numbers."""
-    rows = [(f"`{made.name}`", made.title) for f in FAMILIES if (made := f.parse(f.example_name))]
-    return _table(("for example", "is the"), rows)
+def parametric_metrics_table() -> str:
+    """Return a table with an example for each family of metrics with numbers in their names."""
+    examples = [family.parse(family.example_name) for family in FAMILIES]
+    rows = [(f"`{metric.name}`", metric.title) for metric in examples if metric is not None]
+    return _table(("example", "meaning"), rows)
 
 
-def states_table() -> str:
-    """One row for each metric of confidences and losses: which states of a stream have it."""
+def streaming_metrics_table() -> str:
+    """Return a table of the streaming states that support each metric of confidences and losses."""
     batch = [0.9, 0.8, 0.7, 0.6, 0.5], [0, 1, 0, 0, 1]
-    first = streaming.update(streaming.first_pass(), *batch)
-    second = streaming.update(streaming.second_pass(first), *batch)
-    in_blocks = {*RANK_ONLY_WEIGHTS, trapezoid_weight}
-
-    def counted(name: str) -> bool:
-        try:
-            streaming.compute(second, name)
-        except UncountedError:
-            return False
-        return True
-
-    rows = [
-        (f"`{m.name}`", "yes", *("yes" if x else "" for x in has))
-        for m in METRICS.values()
-        if not m.measurement.needs & OF_CLASSES
-        for has in [
-            (
-                counted(m.name),
-                m.measurement.rank_weight in in_blocks,
-                m.measurement.binned is not None,
-            )
-        ]
-    ]
-    return _table(
-        (
-            "metric",
-            "`one_pass`; `sorted_runs` that fit in memory",
-            "two passes",
-            "`sorted_runs` that do not",
-            "`init`, with limits",
-        ),
-        rows,
-    )
-
-
-def rows_table() -> str:
-    """One row for each measurement of `benchmarks/many_rows.py`."""
-    kept = DOCS.parent / "benchmarks" / "many_rows.json"
-    rows = [
-        (
-            _MEASURED[found["name"]],
-            f"10^{len(str(found['rows'])) - 1}",
-            f"{found['seconds']:.0f}",
-            f"{found['cpu'] / found['rows'] * 1e9:.0f}",
-            f"{found['ratio_seconds']:.1f}",
-            f"{found['ratio_cpu']:.1f}",
-            f"{found['peak'] / 1e9:.2f}",
-            f"{found['load']:.0f}",
+    first_state = streaming.update(streaming.first_pass(), *batch)
+    second_state = streaming.update(streaming.second_pass(first_state), *batch)
+    chunkwise_weights = {*RANK_ONLY_WEIGHTS, trapezoid_weight}
+    rows = []
+    for metric in METRICS.values():
+        measurement = metric.measurement
+        if measurement.needs & CLASS_NEEDS:
+            continue
+        is_supported = (
+            True,
+            _supports_metric(second_state, metric.name),
+            measurement.rank_weight in chunkwise_weights,
+            measurement.binned is not None,
         )
-        for found in json.loads(kept.read_text(encoding="utf-8"))
-    ]
-    head = (
-        "what",
-        "rows",
-        "seconds",
-        "processor, ns a row",
-        "readings, by the clock",
-        "readings, by the processor",
-        "peak, GB",
-        "load",
+        rows.append((f"`{metric.name}`", *("yes" if x else "" for x in is_supported)))
+    header = (
+        "metric",
+        "`one_pass`; `sorted_runs` in memory",
+        "two passes",
+        "`sorted_runs` beyond memory",
+        "`init`, with limits",
     )
-    return _table(head, rows)
+    return _table(header, rows)
+
+
+def _supports_metric(state: streaming.CutCounts, name: str) -> bool:
+    """Whether a metric can be computed from the state of a stream."""
+    try:
+        streaming.compute(state, name)
+    except UncountedError:
+        return False
+    return True
+
+
+def streaming_costs_table() -> str:
+    """Return a table with one row for each measurement of `benchmarks/many_rows.py`."""
+    path = DOCS.parent / "benchmarks" / "many_rows.json"
+    rows = [
+        (
+            _COMPUTATIONS[run["name"]],
+            f"10^{len(str(run['rows'])) - 1}",
+            f"{run['seconds']:.0f}",
+            f"{run['cpu'] / run['rows'] * 1e9:.0f}",
+            f"{run['ratio_seconds']:.1f}",
+            f"{run['ratio_cpu']:.1f}",
+            f"{run['peak'] / 1e9:.2f}",
+            f"{run['load']:.0f}",
+        )
+        for run in json.loads(path.read_text(encoding="utf-8"))
+    ]
+    header = (
+        "method",
+        "rows",
+        "time, s",
+        "CPU time per row, ns",
+        "time / reading time",
+        "CPU time / reading CPU time",
+        "peak memory, GB",
+        "load average",
+    )
+    return _table(header, rows)
 
 
 def scores_table() -> str:
-    """One row for each built-in score."""
+    """Return a table with one row for each built-in score."""
     rows = [
         (
             f"`{s.name}`",
@@ -160,12 +161,12 @@ def scores_table() -> str:
         )
         for s in SCORES.values()
     ]
-    head = ("score", "name", "function", "unit", "temperature", "needs", "source")
-    return _table(head, rows)
+    header = ("score", "name", "function", "unit", "temperature", "needs", "source")
+    return _table(header, rows)
 
 
 def losses_table() -> str:
-    """One row for each named loss."""
+    """Return a table with one row for each named loss."""
     rows = [
         (
             f"`{loss.name}`",
@@ -180,49 +181,51 @@ def losses_table() -> str:
 
 
 def conversions_table() -> str:
-    """What each program prints for the worked data, and the same number from ours."""
-    n = len(WORKED_LOSS)
-    first, risk = WORKED_LOSS[0], sum(WORKED_LOSS) / n
-    aurc = ab.aurc(WORKED_CONFIDENCE, WORKED_LOSS)
-    augrc = ab.augrc(WORKED_CONFIDENCE, WORKED_LOSS)
-    without_first = aurc - first / n
-    plugin = aurc - (first - risk) / (2 * n)
-    by_place = sum(loss / place for place, loss in enumerate(WORKED_LOSS, start=1)) / n
-    ours = {
+    """Return a table of the areas of other programs and of the equal values of our formulas."""
+    n = len(EXAMPLE_LOSS)
+    first_loss = EXAMPLE_LOSS[0]
+    risk = sum(EXAMPLE_LOSS) / n
+    aurc = ab.aurc(EXAMPLE_CONFIDENCE, EXAMPLE_LOSS)
+    augrc = ab.augrc(EXAMPLE_CONFIDENCE, EXAMPLE_LOSS)
+    without_first = aurc - first_loss / n
+    plugin = aurc - (first_loss - risk) / (2 * n)
+    mean_loss_by_rank = sum(loss / rank for rank, loss in enumerate(EXAMPLE_LOSS, start=1)) / n
+    formulas = {
         ("AURC", "fd-shifts"): ("1000 A", 1000 * aurc),
         ("AURC", "fd-shifts-legacy"): ("1000 (A - f/n)", 1000 * without_first),
         ("AURC", "plugin"): ("P = A - (f - R)/(2n)", plugin),
-        ("AURC", "geifman"): ("P - D + R/n", plugin - by_place + risk / n),
+        ("AURC", "geifman"): ("P - D + R/n", plugin - mean_loss_by_rank + risk / n),
         ("AURC", "cwsa"): ("A - f/n", without_first),
         ("AURC", "torch-uncertainty"): ("(A - f/n) / (1 - 1/n)", without_first / (1 - 1 / n)),
         ("AUGRC", "fd-shifts"): ("1000 G", 1000 * augrc),
         ("AUGRC", "torch-uncertainty"): (
             "(G - f/(2n²)) / (1 - 1/n)",
-            (augrc - first / (2 * n**2)) / (1 - 1 / n),
+            (augrc - first_loss / (2 * n**2)) / (1 - 1 / n),
         ),
     }
     published = {"AURC": ab.published_aurc, "AUGRC": ab.published_augrc}
     rows = [
         (
             f"`published_{area.lower()}(..., convention='{program}')`",
-            f"{published[area](WORKED_CONFIDENCE, WORKED_LOSS, convention=program):.10f}",
+            f"{published[area](EXAMPLE_CONFIDENCE, EXAMPLE_LOSS, convention=program):.10f}",
             f"`{formula}`",
             f"{value:.10f}",
         )
-        for (area, program), (formula, value) in ours.items()
+        for (area, program), (formula, value) in formulas.items()
     ]
-    return _table(("function", "prints", "from ours", "value"), rows)
+    header = ("function", "value", "formula in terms of our functions", "value of the formula")
+    return _table(header, rows)
 
 
 def families_table() -> str:
-    """One row for each typeface of the glyphs."""
-    said = {"train": "training", "unseen": "unseen", "style": "unseen style"}
-    rows = [(f.name, f.style, said[f.role], f.license, f"`{f.package}`") for f in glyph_families()]
+    """Return a table with one row for each typeface of the glyphs."""
+    roles = {"train": "training", "unseen": "unseen", "style": "unseen style"}
+    rows = [(f.name, f.style, roles[f.role], f.license, f"`{f.package}`") for f in glyph_families()]
     return _table(("typeface", "style", "role", "license", "package"), rows)
 
 
 def studies_table() -> str:
-    """One row for each study, with the page that is about it."""
+    """Return a table with one row for each study and a link to its page."""
     rows = [
         (
             f"[`{s.name}`](studies/{s.name}.md)",
@@ -231,14 +234,14 @@ def studies_table() -> str:
         )
         for s in STUDIES.values()
     ]
-    return _table(("study", "its question", "source"), rows)
+    return _table(("study", "question", "source"), rows)
 
 
 @cache
 def requirements_table() -> str:
-    """One row for each metric over all thresholds, with what is found of R1 to R5."""
-    known = [
-        judge_metric(metric, REQUIREMENTS_ORDERS)
+    """Return a table with the verdicts on R1 to R5 for each metric over all thresholds."""
+    judgments = [
+        judge_metric(metric, REQUIREMENTS_MAX_SAMPLES)
         for metric in METRICS.values()
         if is_in_scope(metric)
     ]
@@ -248,16 +251,16 @@ def requirements_table() -> str:
             *("yes" if row[reading.column] else "no" for reading in READINGS.values()),
             str(row["the_paper"]),
         )
-        for row in summary_rows(known)
+        for row in summary_rows(judgments)
     ]
-    head = ("metric", *(r.column for r in READINGS.values()), "breaks, says the paper")
-    return _table(head, rows)
+    columns = [reading.column for reading in READINGS.values()]
+    return _table(("metric", *columns, "violated according to the paper"), rows)
 
 
-#: Page, name of the block, what goes into it.
+#: Page, name of the generated part, and the function that returns its text.
 BLOCKS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("metrics.md", "metrics", metrics_table),
-    ("metrics.md", "numbers", numbers_table),
+    ("metrics.md", "numbers", parametric_metrics_table),
     ("scores.md", "scores", scores_table),
     ("conventions.md", "losses", losses_table),
     ("conventions.md", "conversions", conversions_table),
@@ -265,30 +268,31 @@ BLOCKS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("studies.md", "studies", studies_table),
     ("choosing-a-metric.md", "requirements", requirements_table),
     ("cli.md", "commands", command_table),
-    ("streaming.md", "states", states_table),
-    ("streaming.md", "rows", rows_table),
+    ("streaming.md", "states", streaming_metrics_table),
+    ("streaming.md", "rows", streaming_costs_table),
 )
 
 
 def anchor(name: str, headings: list[str]) -> str:
-    """Return the anchor of the heading that names a metric; those at a number share one.
+    """Return the anchor of the heading that names a metric.
 
-    GitHub and MyST derive it from the heading in the same way.
+    The metrics of a family, such as those at several coverages, have one heading. GitHub and MyST
+    derive the same anchor from a heading.
     """
-    base = re.compile(rf"`{re.escape(name.partition('@')[0])}[`@]")
-    found = [heading for heading in headings if base.search(heading)]
-    if len(found) != 1:
-        msg = f"docs/metrics.md must have one heading for {name!r}; it has {len(found)}"
+    base_name = re.compile(rf"`{re.escape(name.partition('@')[0])}[`@]")
+    matches = [heading for heading in headings if base_name.search(heading)]
+    if len(matches) != 1:
+        msg = f"docs/metrics.md must have one heading for {name!r}; it has {len(matches)}"
         raise ValueError(msg)
-    return re.sub(r"[^\w\- ]", "", found[0].lower()).replace(" ", "-")
+    return re.sub(r"[^\w\- ]", "", matches[0].lower()).replace(" ", "-")
 
 
 def linked(source: str) -> str:
-    """Turn addresses into short links, the rest into plain text."""
-    return _LINK.sub(lambda m: f"[{_short(m[0])}]({m[0]})", source)
+    """Replace the addresses in a text by links with short titles."""
+    return _ADDRESS.sub(lambda match: f"[{_link_title(match[0])}]({match[0]})", source)
 
 
-def _short(address: str) -> str:
+def _link_title(address: str) -> str:
     host, _, path = address.removeprefix("https://").partition("/")
     if host == "arxiv.org":
         return "arXiv:" + path.removeprefix("abs/")
@@ -303,22 +307,28 @@ def _bound(value: float) -> str:
     return f"{value:g}".replace("inf", "∞").replace("-", "−")
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in lines)
+def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Return a Markdown table."""
+    lines = []
+    for row in [header, ("---",) * len(header), *rows]:
+        cells = [cell.replace("|", "\\|") for cell in row]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def current(pages: Mapping[str, str]) -> dict[str, str]:
     """Return the pages with up-to-date generated parts, and the pages of all commands."""
-    out = dict(pages) | command_pages()
-    for page, name, make in BLOCKS:
-        text = f"\n{make()}\n\n"
+    updated = dict(pages) | command_pages()
+    for page, name, make_text in BLOCKS:
         pattern = re.compile(_BLOCK.format(name), re.DOTALL)
-        out[page], found = pattern.subn(lambda m, text=text: m[1] + text + m[2], out[page])
-        if found != 1:
-            msg = f"docs/{page} must have one block <!-- generated: {name} -->; it has {found}"
+        matches = list(pattern.finditer(updated[page]))
+        if len(matches) != 1:
+            n = len(matches)
+            msg = f"docs/{page} must have one block <!-- generated: {name} -->; it has {n}"
             raise ValueError(msg)
-    return out
+        start, end = matches[0].end(1), matches[0].start(2)
+        updated[page] = f"{updated[page][:start]}\n{make_text()}\n\n{updated[page][end:]}"
+    return updated
 
 
 def read_pages() -> dict[str, str]:
@@ -331,12 +341,11 @@ def read_pages() -> dict[str, str]:
 def main() -> None:
     """Write the pages whose generated parts changed, and delete pages of removed commands."""
     (DOCS / "cli").mkdir(exist_ok=True)
-    before = read_pages()
-    after = current(before)
-    for page, text in after.items():
-        if text != before.get(page):
+    previous = read_pages()
+    for page, text in current(previous).items():
+        if text != previous.get(page):
             (DOCS / page).write_text(text, encoding="utf-8")
-    for page in before.keys() - command_pages().keys():
+    for page in previous.keys() - command_pages().keys():
         if page.startswith("cli/"):
             (DOCS / page).unlink()
 

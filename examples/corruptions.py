@@ -1,4 +1,4 @@
-"""Corruptions of gray images: what a camera, a scanner or a shaky hand does to a digit."""
+"""Corruptions of grayscale images, similar to those of a camera, a scanner or an unsteady hand."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,7 +6,7 @@ from scipy import ndimage
 
 Images = NDArray[np.float64]  # shape (n, side, side), values in [0, 1]
 
-#: Every corruption has these severities.
+#: Severities of every corruption.
 LEVELS = (1, 2, 3)
 
 
@@ -16,19 +16,19 @@ def noise(image: Images, level: int, rng: np.random.Generator) -> Images:
 
 
 def blur(image: Images, level: int, rng: np.random.Generator) -> Images:
-    """Blur with a Gaussian whose width grows with the image."""
+    """Blur with a Gaussian kernel whose width is proportional to the size of the image."""
     del rng
     return ndimage.gaussian_filter(image, sigma=0.025 * level * image.shape[0])
 
 
 def rotation(image: Images, level: int, rng: np.random.Generator) -> Images:
-    """Rotate by 10 degrees a level, to the left or to the right."""
+    """Rotate by 10 degrees per level, in a random direction."""
     angle = 10.0 * level * rng.choice([-1, 1])
     return ndimage.rotate(image, angle, reshape=False, order=1)
 
 
 def contrast(image: Images, level: int, rng: np.random.Generator) -> Images:
-    """Pull the gray values towards the middle."""
+    """Reduce the contrast by moving the gray values towards 0.5."""
     del rng
     return 0.5 + (image - 0.5) * (1.0 - 0.25 * level)
 
@@ -39,26 +39,30 @@ CORRUPTIONS = {f.__name__: f for f in (noise, blur, rotation, contrast)}
 def corrupt(
     images: Images, rng: np.random.Generator
 ) -> tuple[Images, NDArray[np.str_], NDArray[np.int64]]:
-    """Give every image one corruption of one severity, both drawn at random.
+    """Apply a random corruption of a random severity to each image.
 
     Parameters
     ----------
     images : array of shape (n, side, side)
         Gray values in [0, 1].
     rng : numpy.random.Generator
-        Draws the corruptions, their severities and the noise.
+        Generator of the corruptions, the severities and the noise.
 
     Returns
     -------
     images : array of shape (n, side, side)
         Corrupted copies, in [0, 1].
     names : array of shape (n,)
-        The corruption of each image.
+        Name of the corruption of each image.
     levels : array of shape (n,)
-        Its severity.
+        Severity of the corruption of each image.
     """
     names = rng.choice(list(CORRUPTIONS), size=len(images))
     levels = rng.choice(LEVELS, size=len(images))
-    chosen = zip(images, names, levels, strict=True)
-    out = np.stack([CORRUPTIONS[name](image, level, rng) for image, name, level in chosen])
-    return out.clip(0.0, 1.0), names, levels
+    corrupted = np.stack(
+        [
+            CORRUPTIONS[name](image, level, rng)
+            for image, name, level in zip(images, names, levels, strict=True)
+        ]
+    )
+    return corrupted.clip(0.0, 1.0), names, levels

@@ -20,7 +20,7 @@ def import_peer(name: str) -> ModuleType:
 
 
 def folder_of_peer(name: str) -> Path:
-    """Return the folder of a package that cannot be imported as a whole, or skip the test."""
+    """Return the folder of a package whose `import` fails, or skip the test if it is missing."""
     spec = importlib.util.find_spec(name)
     if spec is None:
         if os.environ.get(REQUIRE_PEERS):

@@ -1,4 +1,4 @@
-"""The same work in two processes on gloo and in one, so that tests can compare what they find."""
+"""Run the same computation in two gloo processes and in one process, to compare the results."""
 
 import importlib.util
 import json
@@ -10,31 +10,33 @@ from pathlib import Path
 SRC = Path(__file__).parents[1] / "src"
 
 
-def in_two_and_in_one(worker: Path, folder: Path) -> dict:
-    """Run a worker; return what its processes "0" and "1" found, and what one finds "alone".
+def results_of_two_and_one(worker: Path, folder: Path) -> dict:
+    """Run a worker in two processes and in this process, and return the results by name.
 
-    The worker is a script that takes rank, number of processes, the file they meet at and the file
-    for its results as JSON; its function `results(rank, processes)` does the work.
+    The names are "0" and "1" for the ranks of the two processes and "alone" for this process. The
+    worker is a script with four arguments: rank, number of processes, file of the rendezvous, and
+    JSON file for the results. Its function `results(rank, processes)` returns the results.
     """
     environment = os.environ | {"PYTHONPATH": str(SRC), "OMP_NUM_THREADS": "1"}
-    running = {}
+    processes = {}
     for name in ("0", "1"):
         command = [sys.executable, worker, name, "2", folder / "meet", folder / name]
         with (folder / f"{name}.log").open("w") as log:
-            running[name] = subprocess.Popen(command, env=environment, stderr=log)
+            processes[name] = subprocess.Popen(command, env=environment, stderr=log)
     try:
-        alone = _loaded(worker).results(0, 1)
-        codes = {name: process.wait(timeout=120) for name, process in running.items()}
+        alone = _import_script(worker).results(0, 1)
+        exit_codes = {name: process.wait(timeout=120) for name, process in processes.items()}
     finally:
-        for process in running.values():
+        for process in processes.values():
             process.kill()
             process.wait()
-    assert set(codes.values()) == {0}, [(folder / f"{name}.log").read_text() for name in running]
-    both = {name: json.loads((folder / name).read_text()) for name in running}
-    return both | {"alone": alone}
+    logs = [(folder / f"{name}.log").read_text() for name in processes]
+    assert set(exit_codes.values()) == {0}, logs
+    results = {name: json.loads((folder / name).read_text()) for name in processes}
+    return results | {"alone": alone}
 
 
-def _loaded(worker: Path):
+def _import_script(worker: Path):
     spec = importlib.util.spec_from_file_location(worker.stem, worker)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

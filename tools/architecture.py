@@ -1,9 +1,9 @@
 """Measure the source and draw its imports.
 
 `python -m tools.architecture` prints the table of docs/design.md for the current source.
-`--picture docs/_static/architecture.svg` also draws the packages, `--offenders` lists the modules
+`--figure docs/_static/architecture.svg` also draws the packages, `--offenders` lists the modules
 that break the rules, and `--calls` counts the files whose code a public call runs.
-tests/architecture defines cycles and private modules, pyproject.toml the layers.
+tests/architecture defines cycles and private modules. pyproject.toml defines the layers.
 """
 
 import argparse
@@ -145,7 +145,7 @@ def _package(module: str) -> str:
     return ".".join(module.split(".")[:2]) if "." in module else ""
 
 
-def draw(graph: ImportGraph, picture: Path) -> None:
+def draw(graph: ImportGraph, path: Path) -> None:
     """Draw layers as rows, packages as boxes (their width is the size), and imports as lines."""
     from matplotlib import rcParams
     from matplotlib.figure import Figure
@@ -180,13 +180,13 @@ def draw(graph: ImportGraph, picture: Path) -> None:
         "Imports of _foundation, errors and typing are not drawn.",
         fontsize=10,
     )
-    figure.savefig(picture, metadata={"Date": None} if picture.suffix == ".svg" else None)
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Print the table and draw the packages."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--picture", type=Path, help="SVG or PNG to draw")
+    parser.add_argument("--figure", type=Path, help="SVG or PNG to draw")
     parser.add_argument("--calls", action="store_true", help="count the files that calls run")
     parser.add_argument(
         "--offenders", action="store_true", help="list the modules that break a rule"
@@ -200,8 +200,8 @@ def main(arguments: list[str] | None = None) -> None:
     if options.offenders:
         offenders = graph.in_circles() | graph.foreign_privates() | graph.families()
         print("\n".join(sorted(offenders)))
-    if options.picture:
-        draw(graph, options.picture)
+    if options.figure:
+        draw(graph, options.figure)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Mutants of files of every kind, each read in this process; run as a program by test_mutants.py.
+"""Damage files of every kind, and read each damaged file. `test_mutants.py` runs this program.
 
-Prints one line of JSON a mutant, before and after, so that a crash or a hang names its mutant.
+The program prints a line of JSON before and after each file is read, so that the output identifies
+the file if the process crashes or does not finish.
 """
 
 import faulthandler
@@ -31,8 +32,8 @@ from abstain_bench.runs.store import Additions, Store
 from abstain_bench.studies._inputs import StudyRequest
 from abstain_bench.studies.finetuning.experiment import packaged_configuration, read_experiment
 
-#: Seconds after which a reader hangs.
-LONGEST = 30
+#: Seconds after which the process is aborted.
+TIMEOUT = 30
 TOKENS = [
     b'"', b",", b"\n", b"\x00", b"{", b"}", b"[" * 3000, b"9" * 5000, b"-1", b"NaN", b"1e999",
     b"18446744073709551616", b"\xff\xfe", b"\xef\xbb\xbf", b"true", b"null", b"'", b"=", b"\\u0000",
@@ -40,82 +41,85 @@ TOKENS = [
 ]  # fmt: skip
 
 
-def mutant(content: bytes, rng: np.random.Generator) -> bytes:
-    """Change a file in one to three places; half of the archives inside, and packed anew."""
+def mutate(content: bytes, rng: np.random.Generator) -> bytes:
+    """Change a file at one to three positions.
+
+    In half of the cases, a member of an archive is changed instead of the archive itself.
+    """
     if content[:4] == b"PK\x03\x04" and rng.random() < 0.5:
-        return repacked(content, rng)
+        return mutate_archive_member(content, rng)
     out = bytearray(content)
     for _ in range(rng.integers(1, 4)):
-        at = int(rng.integers(len(out) + 1))
+        start = int(rng.integers(len(out) + 1))
         if rng.random() < 0.3:
-            # Headers and footers are where formats can be hurt.
-            at = int(rng.choice([at % 64, max(len(out) - 1 - at % 64, 0)]))
+            # Damage to headers and footers affects readers most.
+            start = int(rng.choice([start % 64, max(len(out) - 1 - start % 64, 0)]))
         length = int(2 ** rng.uniform(0, 8))
         kind = rng.integers(7)
         if kind == 0 and out:
-            out[at % len(out)] ^= 1 << int(rng.integers(8))
+            out[start % len(out)] ^= 1 << int(rng.integers(8))
         elif kind == 1:
-            out[at : at + length] = rng.bytes(min(length, 8))
+            out[start : start + length] = rng.bytes(min(length, 8))
         elif kind == 2:
-            del out[at : at + length]
+            del out[start : start + length]
         elif kind == 3:
-            out[at:at] = out[at : at + length]
+            out[start:start] = out[start : start + length]
         elif kind == 4:
-            out[at:at] = TOKENS[rng.integers(len(TOKENS))]
+            out[start:start] = TOKENS[rng.integers(len(TOKENS))]
         elif kind == 5:
-            del out[at:]
+            del out[start:]
         else:
-            out[at : at + length] = bytes([int(rng.choice([0, 255]))]) * length
+            out[start : start + length] = bytes([int(rng.choice([0, 255]))]) * length
     return bytes(out)
 
 
-def repacked(content: bytes, rng: np.random.Generator) -> bytes:
-    """Change one member of an archive; its checksums are right."""
-    held = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(held, "w") as new:
-        chosen = rng.integers(len(old.namelist()))
-        for i, name in enumerate(old.namelist()):
-            own = old.read(name)
-            new.writestr(name, mutant(own, rng) if i == chosen else own)
-    return held.getvalue()
+def mutate_archive_member(content: bytes, rng: np.random.Generator) -> bytes:
+    """Change one member of an archive, and write an archive with valid checksums."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as source, zipfile.ZipFile(buffer, "w") as target:
+        selected = rng.integers(len(source.namelist()))
+        for i, name in enumerate(source.namelist()):
+            member = source.read(name)
+            target.writestr(name, mutate(member, rng) if i == selected else member)
+    return buffer.getvalue()
 
 
-def predictions(path: Path) -> None:
-    """Read a table as every command does."""
-    refused = []
+def read_table(path: Path) -> None:
+    """Read a table with two sets of options; raise an error if both fail."""
+    errors = []
     for options in ({}, {"missing": "drop", "probabilities": "p_*", "by": "group"}):
         try:
             read_predictions(path, **options)
         except AbstainError as error:
-            refused.append(error)
-    if len(refused) == 2:
-        raise refused[0]
+            errors.append(error)
+    if len(errors) == 2:
+        raise errors[0]
 
 
-def folder(path: Path) -> None:
+def read_folder(path: Path) -> None:
     read_predictions(path.parent)
 
 
-def study(path: Path) -> None:
+def read_study_input(path: Path) -> None:
     data, _ = read_by_name((path,), Columns())
     StudyRequest(data).sources(())
 
 
-def store(path: Path) -> None:
-    result = Store.read(path.parent if path.name == "manifest.json" else path.parent.parent)
-    for run in result.tested_runs[:2]:
-        for exposure in result.exposures[:2]:
-            result.scores(run, exposure.key, logits=True)
+def read_store(path: Path) -> None:
+    store = Store.read(path.parent if path.name == "manifest.json" else path.parent.parent)
+    for run in store.tested_runs[:2]:
+        for exposure in store.exposures[:2]:
+            store.scores(run, exposure.key, logits=True)
 
 
-def scores(path: Path) -> None:
-    result = Store.read(path.parent.parent)
-    for kept in result.stored_runs:
-        if path.name in kept.test_file:
-            result.scores(kept.run, "iid", logits=True)
+def read_scores(path: Path) -> None:
+    store = Store.read(path.parent.parent)
+    for stored in store.stored_runs:
+        if path.name in stored.test_file:
+            store.scores(stored.run, "iid", logits=True)
 
 
-def toml(path: Path) -> None:
+def read_benchmark_config(path: Path) -> None:
     from abstain_bench.runs.specification import read_config
 
     read_config(path)
@@ -135,103 +139,104 @@ def frame() -> pl.DataFrame:
     )
 
 
-def tables(place: Path) -> dict:
-    whole = frame()
+def write_tables(folder: Path) -> dict:
+    folder.mkdir()
+    data = frame()
     arrays = {
-        "labels": whole["label"].to_numpy(),
-        "probabilities": whole.select("p_0", "p_1", "p_2").to_numpy(),
-        "confidence": whole["confidence"].to_numpy().astype(np.float16),
-        "group": whole["group"].to_numpy().astype(str),
+        "labels": data["label"].to_numpy(),
+        "probabilities": data.select("p_0", "p_1", "p_2").to_numpy(),
+        "confidence": data["confidence"].to_numpy().astype(np.float16),
+        "group": data["group"].to_numpy().astype(str),
     }
-    whole.write_csv(place / "a.csv")
-    whole.write_csv(place / "a.tsv", separator="\t")
+    data.write_csv(folder / "a.csv")
+    data.write_csv(folder / "a.tsv", separator="\t")
     for compression in ("snappy", "zstd", "uncompressed"):
-        whole.write_parquet(place / f"{compression}.parquet", compression=compression)
+        data.write_parquet(folder / f"{compression}.parquet", compression=compression)
     for compression in ("lz4", "zstd", "uncompressed"):
-        whole.write_ipc(place / f"{compression}.feather", compression=compression)
-    whole.write_ipc_stream(place / "a.arrow")
-    whole.write_ndjson(place / "a.jsonl")
-    np.savez(place / "plain.npz", **arrays)
-    np.savez_compressed(place / "packed.npz", **arrays)
-    shutil.copy(place / "a.csv", place / "study.csv")
-    np.savez(place / "study.npz", **arrays)
-    named = dict.fromkeys(sorted(place.iterdir()), predictions)
-    return named | {place / "study.csv": study, place / "study.npz": study}
+        data.write_ipc(folder / f"{compression}.feather", compression=compression)
+    data.write_ipc_stream(folder / "a.arrow")
+    data.write_ndjson(folder / "a.jsonl")
+    np.savez(folder / "plain.npz", **arrays)
+    np.savez_compressed(folder / "packed.npz", **arrays)
+    shutil.copy(folder / "a.csv", folder / "study.csv")
+    np.savez(folder / "study.npz", **arrays)
+    readers = dict.fromkeys(sorted(folder.iterdir()), read_table)
+    return readers | dict.fromkeys(sorted(folder.glob("study.*")), read_study_input)
 
 
-def shifts(place: Path) -> dict:
+def write_fd_shifts_outputs(folder: Path) -> dict:
     rng = np.random.default_rng(0)
-    place.mkdir()
+    folder.mkdir()
     dataset = np.repeat([0, 1, 3], 8)
     logits = rng.normal(size=(24, 3))
-    last = np.column_stack([rng.integers(0, 3, 24), dataset])
+    last_columns = np.column_stack([rng.integers(0, 3, 24), dataset])
     for name, values in {
-        "raw_logits": np.column_stack([logits, last]),
+        "raw_logits": np.column_stack([logits, last_columns]),
         "raw_logits_dist": rng.normal(size=(24, 3, 4)),
         "external_confids": rng.random(24),
         "external_confids_dist": rng.random((24, 4)),
         "encoded_output": np.column_stack([rng.normal(size=(24, 5)), dataset]),
     }.items():
-        np.savez_compressed(place / name, values.astype(np.float16))
-    return dict.fromkeys(sorted(place.iterdir()), folder)
+        np.savez_compressed(folder / name, values.astype(np.float16))
+    return dict.fromkeys(sorted(folder.iterdir()), read_folder)
 
 
-def records(place: Path) -> dict:
-    place.mkdir()
+def write_records(folder: Path) -> dict:
+    folder.mkdir()
     for name, record in texts().items():
-        save(record, place / f"{name}.json")
-    save(ab.calibrate("msr", TRAIN, method="isotonic"), place / "calibrated.json")
+        save(record, folder / f"{name}.json")
+    save(ab.calibrate("msr", TRAIN, method="isotonic"), folder / "calibrated.json")
     for i, state in enumerate(states()[::4]):
-        save(state, place / f"{i}.npz")
-    save(ab.calibrate(states()[0], TRAIN), place / "calibrated.npz")
-    return dict.fromkeys(sorted(place.iterdir()), load)
+        save(state, folder / f"{i}.npz")
+    save(ab.calibrate(states()[0], TRAIN), folder / "calibrated.npz")
+    return dict.fromkeys(sorted(folder.iterdir()), load)
 
 
-def runs(place: Path) -> dict:
-    made_store(place, seeds=1, n=20, severities=(1,), settings=("dropout0",))
-    # Where the scores of others would be recorded.
-    Additions(place).write(())
-    tested = sorted((place / "jobs").glob("*.npz"))[:3]
-    added = sorted((place / "added").glob("*.json"))
+def write_runs(folder: Path) -> dict:
+    made_store(folder, seeds=1, n=20, severities=(1,), settings=("dropout0",))
+    # Write the file that lists added scores.
+    Additions(folder).write(())
+    score_files = sorted((folder / "jobs").glob("*.npz"))[:3]
+    addition_files = sorted((folder / "added").glob("*.json"))
     return (
-        {place / "manifest.json": store}
-        | dict.fromkeys(tested, scores)
-        | dict.fromkeys(added, store)
+        {folder / "manifest.json": read_store}
+        | dict.fromkeys(score_files, read_scores)
+        | dict.fromkeys(addition_files, read_store)
     )
 
 
-def configurations(place: Path) -> dict:
-    place.mkdir()
-    shutil.copy(packaged_configuration("digits"), place / "digits.toml")
+def write_configurations(folder: Path) -> dict:
+    folder.mkdir()
+    shutil.copy(packaged_configuration("digits"), folder / "digits.toml")
     text = '[benchmark]\ntask = "digits"\nseeds = [3]\nmetrics = ["augrc"]\n[arms.devries]\n'
-    (place / "mine.toml").write_text(text, encoding="utf-8")
-    (place / "other.toml").write_text(text, encoding="utf-8")
+    (folder / "mine.toml").write_text(text, encoding="utf-8")
+    (folder / "other.toml").write_text(text, encoding="utf-8")
     return {
-        place / "digits.toml": read_experiment,
-        place / "mine.toml": toml,
-        place / "other.toml": read_toml,
+        folder / "digits.toml": read_experiment,
+        folder / "mine.toml": read_benchmark_config,
+        folder / "other.toml": read_toml,
     }
 
 
-def readers(place: Path) -> list:
-    """Write a valid file of each kind; return each with the function that reads it."""
-    (place / "tables").mkdir()
+def write_files(folder: Path) -> list:
+    """Write valid files of each kind; return pairs of a path and the function that reads the file."""
     return [
-        *tables(place / "tables").items(),
-        *shifts(place / "shifts").items(),
-        *records(place / "records").items(),
-        *runs(place / "runs").items(),
-        *configurations(place / "configs").items(),
+        *write_tables(folder / "tables").items(),
+        *write_fd_shifts_outputs(folder / "shifts").items(),
+        *write_records(folder / "records").items(),
+        *write_runs(folder / "runs").items(),
+        *write_configurations(folder / "configs").items(),
     ]
 
 
 def outcome(path: Path, read) -> str:
-    """Read one file; return "read", "refused", or what went wrong."""
+    """Read a file; return "read", "rejected", or a description of the problem."""
     try:
         read(path)
     except AbstainError as error:
-        return "refused" if "\n" not in str(error) and str(error) else f"words: {error!r}"
-    except BaseException as error:  # noqa: BLE001 - what is looked for
+        is_one_line = bool(str(error)) and "\n" not in str(error)
+        return "rejected" if is_one_line else f"message: {error!r}"
+    except BaseException as error:  # noqa: BLE001 - any other exception is a problem
         return f"raised {type(error).__name__}: {str(error)[:300]}"
     return "read"
 
@@ -239,28 +244,29 @@ def outcome(path: Path, read) -> str:
 def main(first: int, last: int) -> None:
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as name:
-        result = readers(Path(name))
-        for path, read in result:
-            said = outcome(path, read)
-            if said != "read":
-                print(
-                    json.dumps({"i": -1, "file": path.name, "said": f"whole: {said}"}), flush=True
-                )
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        files = write_files(Path(name))
+        for path, read in files:
+            result = outcome(path, read)
+            if result != "read":
+                print_json(i=-1, file=path.name, outcome=f"undamaged file: {result}")
+        memory_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for i in range(first, last):
-            path, read = result[i % len(result)]
-            whole = path.read_bytes()
-            path.write_bytes(mutant(whole, np.random.default_rng(i)))
-            print(json.dumps({"i": i, "file": path.name}), flush=True)
-            faulthandler.dump_traceback_later(LONGEST, exit=True)
+            path, read = files[i % len(files)]
+            content = path.read_bytes()
+            path.write_bytes(mutate(content, np.random.default_rng(i)))
+            print_json(i=i, file=path.name)
+            faulthandler.dump_traceback_later(TIMEOUT, exit=True)
             start = time.perf_counter()
-            said = outcome(path, read)
+            result = outcome(path, read)
             faulthandler.cancel_dump_traceback_later()
-            path.write_bytes(whole)
-            seconds = round(time.perf_counter() - start, 2)
-            print(json.dumps({"i": i, "said": said, "seconds": seconds}), flush=True)
-        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({"megabytes": (after - before) >> 10}), flush=True)
+            path.write_bytes(content)
+            print_json(i=i, outcome=result, seconds=round(time.perf_counter() - start, 2))
+        memory_after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print_json(megabytes=(memory_after - memory_before) >> 10)
+
+
+def print_json(**fields) -> None:
+    print(json.dumps(fields), flush=True)
 
 
 if __name__ == "__main__":

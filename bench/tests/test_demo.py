@@ -1,4 +1,4 @@
-"""The demo without its training, which CI runs as `make demo`."""
+"""The demo runs the right commands. Its training is not run here, but by CI (`make demo`)."""
 
 import os
 import subprocess
@@ -12,46 +12,46 @@ pytest.importorskip("torch", reason="a benchmark trains networks")
 
 
 @pytest.fixture
-def ran(monkeypatch):
-    """The commands that were run, and how they end."""
-    result = SimpleNamespace(commands=[], status=0)
+def recorder(monkeypatch):
+    """Record the commands instead of running them. `status` is the exit status of the commands."""
+    recorder = SimpleNamespace(commands=[], status=0)
 
     def run(command, check):
-        result.commands.append(command[3:])
-        return SimpleNamespace(returncode=result.status)
+        recorder.commands.append(command[3:])
+        return SimpleNamespace(returncode=recorder.status)
 
     monkeypatch.setattr(subprocess, "run", run)
-    return result
+    return recorder
 
 
-def test_it_runs_and_reports(ran, capsys):
+def test_the_demo_runs_a_benchmark_and_writes_a_report(recorder, capsys):
     demo.main(["--out", "there"])
     config = os.path.relpath(demo.CONFIG)
-    assert ran.commands == [
+    assert recorder.commands == [
         ["benchmark", "run", config, "--out", "there/runs"],
         ["benchmark", "report", "there/runs", "--out", "there"],
     ]
-    printed = capsys.readouterr().out.splitlines()
-    assert "$ abstain benchmark report there/runs --out there" in printed
-    assert "Open there/benchmark.html" in printed[-1]
+    lines = capsys.readouterr().out.splitlines()
+    assert "$ abstain benchmark report there/runs --out there" in lines
+    assert "Open there/benchmark.html" in lines[-1]
 
 
-def test_the_study_is_the_same_with_another_configuration(ran):
+def test_the_study_runs_the_same_commands_with_another_configuration(recorder):
     demo.main(["--study"])
     config = os.path.relpath(demo.STUDY)
-    assert ran.commands == [
+    assert recorder.commands == [
         ["benchmark", "run", config, "--out", "study-report/runs"],
         ["benchmark", "report", "study-report/runs", "--out", "study-report"],
     ]
     demo.main([])
-    assert ran.commands[-1][-1] == "demo-report"
+    assert recorder.commands[-1][-1] == "demo-report"
 
 
-def test_it_stops_where_a_command_fails(ran):
-    ran.status = 3
+def test_the_demo_stops_if_a_command_fails(recorder):
+    recorder.status = 3
     with pytest.raises(SystemExit, match="3"):
         demo.main([])
-    assert len(ran.commands) == 1
+    assert len(recorder.commands) == 1
 
 
 def test_a_demo_that_is_interrupted_shows_no_traceback(monkeypatch):
@@ -64,7 +64,7 @@ def test_a_demo_that_is_interrupted_shows_no_traceback(monkeypatch):
 
 
 @pytest.mark.parametrize("path", [demo.CONFIG, demo.STUDY])
-def test_what_it_trains_and_shows(path):
+def test_contents_of_the_configurations(path):
     from abstain_bench.data.corruptions import CORRUPTIONS
     from abstain_bench.runs.methods import METHODS
     from abstain_bench.runs.specification import read_config
@@ -75,20 +75,20 @@ def test_what_it_trains_and_shows(path):
     }
     assert config.task == "glyphs"
     assert len(config.seeds) >= 2
-    # Every method but second names, those of several passes and of ensembles too.
+    # All default methods except aliases.
     assert config.methods == tuple(
         name for name, method in METHODS.items() if method.is_default and not method.same_as
     )
-    # Of each group of corruptions one, and severities that something grows over.
+    # One corruption of each group, and more than one severity.
     groups = {entry.group for entry in CORRUPTIONS.values()}
     assert {CORRUPTIONS[name].group for name in config.corruptions} == groups
     assert len(config.severities) > 1
-    # Something is chosen on validation data.
+    # At least one setting is selected on validation data.
     assert any(len(arm.settings) > 1 for arm in config.arms)
     assert all(rate > 0 for arm in config.arms for rate in arm.dropout)
 
 
-def test_the_demo_learns_less_than_the_study():
+def test_the_demo_trains_for_fewer_epochs_than_the_study():
     from abstain_bench.runs.specification import read_config
 
     small, large = map(read_config, (demo.CONFIG, demo.STUDY))
@@ -97,22 +97,24 @@ def test_the_demo_learns_less_than_the_study():
         [arm.recipe.epochs + sum(arm.stage_lengths.values()) for arm in c.arms]
         for c in (small, large)
     ]
-    assert all(3 * few <= many for few, many in zip(*epochs, strict=True))
+    assert all(
+        3 * demo_epochs <= study_epochs for demo_epochs, study_epochs in zip(*epochs, strict=True)
+    )
 
 
-def test_the_small_one_is_smaller(monkeypatch):
-    """Its command is understood, and asks for less."""
+def test_small_reduces_corruptions_and_epochs(monkeypatch):
     import abstain_bench.runs.run as runner
     from abstain.cli.main import run
 
-    asked = {}
+    configs = []
 
     def stop(config, out, **options):
-        asked["config"] = config
+        configs.append(config)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runner, "run_benchmark", stop)
     (command, _) = demo.commands(demo.Path("none"), small=True)
     assert run(command) == 130
-    assert len(asked["config"].corruptions) == 1
-    assert {arm.recipe.epochs for arm in asked["config"].arms} == {2}
+    (config,) = configs
+    assert len(config.corruptions) == 1
+    assert {arm.recipe.epochs for arm in config.arms} == {2}

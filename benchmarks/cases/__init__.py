@@ -1,4 +1,4 @@
-"""Catalogue of benchmark cases. The page, the stored results and the check read it."""
+"""Catalogue of the benchmark cases."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from benchmarks.cases import (
 )
 from benchmarks.cases.entry import BenchmarkCase, Sizes
 
-#: In the order of the page.
+#: Sections in the order of the page.
 SECTIONS = (
     users.SECTION,
     ranking.SECTION,

@@ -1,4 +1,4 @@
-"""Calls on tensors of an accelerator, compared with `torch.sort` of the confidences there."""
+"""Cases for calls on tensors of an accelerator, relative to `torch.sort` on the same device."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -24,8 +24,8 @@ from abstain._foundation.scored import validate_samples
 SECTION = Section(
     "accelerator",
     "On an accelerator",
-    "Times divided by the time of `torch.sort` on the same device. `tests/properties` checks that "
-    "the values equal those on the CPU.",
+    "The table contains times divided by the time of `torch.sort` on the same device. "
+    "`tests/properties` checks that the values equal those on the CPU.",
 )
 KINDS = ("float32", "float64", "float16", "bfloat16")
 #: Environment variable with a device that replaces an accelerator in tests; see `--device`.
@@ -33,7 +33,7 @@ DEVICE = "ABSTAIN_BENCH_DEVICE"
 
 
 def device() -> str:
-    """Return the selected device, or the available one."""
+    """Return the selected device, by default the accelerator."""
     if os.environ.get(DEVICE):
         return os.environ[DEVICE]
     if not tensors().cuda.is_available():
@@ -94,7 +94,7 @@ def cases(sizes: Sizes) -> Iterator[BenchmarkCase]:
         calls = {"ab.risk_coverage_areas": ab.risk_coverage_areas}
         calls |= metrics if kind == KINDS[0] else {}
         targets = (Target(1.3),)
-        # The CPU only waits, so wall time counts (threads=2).
+        # threads=2 selects wall time, because the CPU only waits for the device.
         variants = [
             Variant(name, _synchronized(f), targets=targets, threads=2) for name, f in calls.items()
         ]

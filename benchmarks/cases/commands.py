@@ -1,4 +1,4 @@
-"""Commands on files, including the start of Python."""
+"""Cases for commands on files, including the start of Python."""
 
 import os
 import re
@@ -21,17 +21,16 @@ from benchmarks.measuring.processes import Command, abstain, python
 SECTION = Section(
     "commands",
     "Whole commands",
-    "Wall time, CPU time and peak resident memory of the process, including the start of Python. "
-    "The reference is a process that imports NumPy, sorts a million numbers ten times and counts "
-    "to three million in Python.",
+    "The tables contain the wall time, the CPU time and the peak resident memory (MiB) of the "
+    "process, including the start of Python. The reference is a process that imports NumPy, sorts "
+    "a million numbers ten times and counts to three million in Python.",
 )
 
-#: Environment variable with a folder of runs for the report (from `make demo`); see `--runs`.
+#: Environment variable with the folder of runs from `make demo`, which `--runs` sets.
 RUNS = "ABSTAIN_BENCH_RUNS"
 
-#: The file of most commands, and the description of their work.
+#: Input file of most commands.
 TABLE = Path("predictions.parquet")
-EVERYTHING = "all metrics with intervals, and the page."
 
 #: Facts about the pages that a command writes: size with and without the JavaScript bundle.
 PAGE_SIZE, PAGE_SIZE_WITHOUT_BUNDLE = "page, MB", "page without bundle, MB"
@@ -129,7 +128,7 @@ def _few_rows(n: int) -> BenchmarkCase:
                 "page, no intervals", run("evaluate", TABLE, "--interval", "none", out="plain")
             ),
         ),
-        f"Parquet, three confidences, {EVERYTHING}",
+        "Parquet file with three confidences, all metrics with intervals, and the page.",
         n=n,
         seconds=8,
         rounds=2,
@@ -138,7 +137,7 @@ def _few_rows(n: int) -> BenchmarkCase:
 
 
 def _rows(n: int, scores: int, targets: tuple[Target, ...], *, rounds: int) -> BenchmarkCase:
-    number = {1: "one confidence", 3: "three confidences"}[scores]
+    confidences = {1: "one confidence", 3: "three confidences"}[scores]
     return BenchmarkCase(
         f"abstain evaluate, {format_size(n)} rows",
         SECTION.name,
@@ -150,7 +149,7 @@ def _rows(n: int, scores: int, targets: tuple[Target, ...], *, rounds: int) -> B
                 "page, no intervals", run("evaluate", TABLE, "--interval", "none", out="plain")
             ),
         ),
-        f"Parquet, {number}, {EVERYTHING}",
+        f"Parquet file with {confidences}, all metrics with intervals, and the page.",
         n=n,
         seconds=1,
         rounds=rounds,
@@ -180,7 +179,7 @@ def _class_scores(rows: int, classes: int) -> BenchmarkCase:
             Variant("one score", run(*arguments, "--score", "msr"), targets=targets),
             Variant("every score", run(*arguments), targets=targets),
         ),
-        "Uncompressed Parquet, one metric, output in the terminal.",
+        "Uncompressed Parquet file, one metric, output in the terminal.",
         n=rows,
         seconds=1,
         rounds=2,
@@ -220,7 +219,7 @@ def _csv(sizes: Sizes) -> BenchmarkCase:
             Variant("5 columns", run("evaluate", Path("narrow.csv"), "--metric", "augrc")),
             Variant("1 of 100 columns", run("evaluate", wide, *columns, "--metric", "augrc")),
         ),
-        "One metric in the terminal; one confidence of the wide file.",
+        "One metric, output in the terminal. Of the file with 100 columns, one confidence is used.",
         n=rows,
         seconds=1,
         rounds=2,
@@ -250,7 +249,7 @@ def comparisons(sizes: Sizes) -> Iterator[BenchmarkCase]:
                 Variant(f"{resamples} resamples, tables, page", with_bootstrap, targets=targets),
                 Variant("no resamples, in the terminal", run(*arguments)),
             ),
-            "AURC and AUGRC.",
+            "The metrics are AURC and AUGRC.",
             n=rows,
             seconds=1,
             rounds=1,
@@ -271,7 +270,7 @@ def _report() -> BenchmarkCase:
             ),
             Variant("runs of `make demo`", _report_on_demo, targets=(Target(15, "seconds"),)),
         ),
-        "Simulated runs have simulated scores and need no training.",
+        "The simulated runs have simulated scores, so no networks are trained.",
         seconds=1,
         rounds=1,
     )

@@ -1,7 +1,7 @@
-"""Benchmark cases: calls and commands whose time and memory are measured.
+"""Define benchmark cases, which are calls and commands with measured time and memory.
 
-A case has data, a reference and variants. All of them are timed in the same rounds, so the ratio of
-a variant to the reference can be compared between machines and loads.
+A case has data, a reference and variants. The reference and the variants are timed in the same
+rounds, so the ratio of a variant to the reference can be compared between machines and loads.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-#: A call to be timed. A `Command` of measuring.processes returns its own cost.
+#: A call to be timed. A `Command` of measuring.processes measures itself and returns its cost.
 Call: TypeAlias = Callable[[], object]
 
 
@@ -27,7 +27,7 @@ class Target:
 
     at_most: float
     quantity: str = "ratio"
-    #: The variant of the same case that replaces the reference in the ratio; empty for none.
+    #: Variant of the same case that replaces the reference in the ratio, or an empty text.
     compared_to: str = ""
 
 
@@ -35,16 +35,16 @@ class Target:
 class Variant:
     """A call or a command that is timed."""
 
-    #: Name within the case; the typed text if that is short.
+    #: Name within the case. Short calls and commands are their own names.
     name: str
-    #: Function from the data of the case to the timed call. Its own work is not timed.
+    #: Function from the data of the case to the call. Only the call is timed, not the function.
     prepare: Callable[[Any], Call]
     #: "numba" or "NumPy" if the variant exists for both kernels.
     kernels: str = ""
     targets: tuple[Target, ...] = ()
     #: Number of threads. With more than one, wall time counts instead of CPU time.
     threads: int = 1
-    #: Share of the work that is executed, if all of it would take hours. Times are scaled up.
+    #: Executed share of the work, for variants that would take hours. Times are scaled up.
     work_share: float = 1.0
     #: Whether the peak of extra memory is also measured, in a separate process.
     memory: bool = False
@@ -52,13 +52,13 @@ class Variant:
     is_peer: bool = False
     #: Largest number of rounds; 0 for no limit.
     rounds: int = 0
-    #: For cases about growth: the row of the table, and the size.
+    #: Row of the table and size, for cases about growth.
     series: str = ""
     size: float = 0.0
 
     @property
     def key(self) -> str:
-        """The name, with the kernels if there are two."""
+        """The name, with the kernels in parentheses if the variant exists for both kernels."""
         return f"{self.name} ({self.kernels})" if self.kernels else self.name
 
 
@@ -71,21 +71,21 @@ class BenchmarkCase:
     section: str
     #: Function from an empty folder and a share of the full size to the data.
     setup: Callable[[Path, float], Any]
-    #: What the variants are compared with. Its name is the unit of the ratios.
+    #: Reference of the ratios.
     reference: Variant
     variants: tuple[Variant, ...]
     #: One sentence that describes data and options.
     description: str = ""
     #: Number of samples or rows, for costs per sample; 0 for none.
     n: int = 0
-    #: Shortest duration of the rounds, and smallest number of rounds.
+    #: Minimum duration of all rounds, and minimum number of rounds.
     seconds: float = 4.0
     rounds: int = 2
     #: Whether `make bench-check` measures the case.
     is_quick: bool = False
     #: Heading of the column, if the case is a column of a table of the section.
     column: str = ""
-    #: For cases about growth: the quantity that grows.
+    #: Quantity that grows, for cases about growth.
     growing: str = ""
 
     @property
@@ -95,7 +95,7 @@ class BenchmarkCase:
 
     def variant(self, key: str) -> Variant:
         """Return the variant or reference with a key."""
-        return next(one for one in (self.reference, *self.variants) if one.key == key)
+        return next(v for v in (self.reference, *self.variants) if v.key == key)
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,13 @@ class Section:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of the data: the published ones, or small ones to test the catalogue."""
+    """Sizes of the data, for published results or for tests of the catalogue."""
 
     million: int
     ten_million: int
     #: Rows of the files of the section for users.
     users: tuple[int, ...]
-    #: Rows of a page or of a table in the terminal.
+    #: Number of rows for an evaluation with few rows.
     page: int
     #: Rows and classes of class scores.
     wide: tuple[int, int]
@@ -154,6 +154,6 @@ SMALL: Final = Sizes(
 
 
 def format_size(n: float) -> str:
-    """Format a size: 1e6 for a million, 9,000 for a number that is not a power of ten."""
+    """Format a size, such as 1e6 for a large power of ten and 9,000 for another number."""
     power = len(str(int(n))) - 1
     return f"1e{power}" if n == 10**power and power > 4 else f"{int(n):,}"

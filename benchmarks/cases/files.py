@@ -10,7 +10,7 @@ FAILURES = 0.05
 
 
 def predictions(path: Path, rows: int, *, scores: int = 3, splits: int = 1) -> Path:
-    """Write text labels and continuous, rounded and saturated confidences; 5% failures."""
+    """Write text labels and continuous, rounded and saturated confidences, with 5% failures."""
     rng = np.random.default_rng(0)
     names = np.array([f"class_{i}" for i in range(20)])
     label = rng.integers(0, names.size, rows)
@@ -44,7 +44,7 @@ def write_table(columns: Mapping[str, np.ndarray], path: Path, **options: Any) -
 
 
 def correctness(path: Path, rows: int) -> Path:
-    """Write a confidence and a correctness with 5% failures."""
+    """Write a confidence and a correctness per row, with 5% failures."""
     rng = np.random.default_rng(0)
     is_failure = rng.random(rows, dtype=np.float32) < FAILURES
     confidence = 1 - rng.random(rows, dtype=np.float32) ** 5
@@ -84,14 +84,14 @@ def scores(rows: int, count: int, seed: int = 0) -> tuple[dict[str, np.ndarray],
     is_failure = rng.random(rows) < FAILURES
     hard = rng.normal(size=rows) + 1.5 * is_failure
     noise = np.linspace(0.2, 1.5, count)
-    named = {
+    scores_by_name = {
         f"confidence_{i:03}": 1 / (1 + np.exp(hard + spread * rng.normal(size=rows)))
         for i, spread in enumerate(noise)
     }
-    return named, is_failure
+    return scores_by_name, is_failure
 
 
 def compared(path: Path, rows: int, count: int) -> Path:
     """Write many scores of one classifier."""
-    named, is_failure = scores(rows, count)
-    return write_table({"correct": (~is_failure).astype(int), **named}, path)
+    scores_by_name, is_failure = scores(rows, count)
+    return write_table({"correct": (~is_failure).astype(int), **scores_by_name}, path)

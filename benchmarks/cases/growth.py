@@ -1,4 +1,4 @@
-"""Growth of the cost with the number of samples, rows, scores, resamples, classes and splits."""
+"""Cases for the growth of the cost with the size of the input, such as the number of samples."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,14 +16,15 @@ import abstain as ab
 SECTION = Section(
     "growth",
     "How cost grows",
-    "The exponent is the slope of log CPU time over log size, fitted to all sizes and between the "
-    "last two sizes: 1 for proportional growth, less than 1 if a fixed cost is shared.",
+    "The exponent is the slope of the logarithm of the CPU time over the logarithm of the size. "
+    "One column is fitted to all sizes, and one uses only the last two sizes. The exponent is 1 "
+    "for proportional growth, and less than 1 if a part of the cost is fixed.",
 )
 
 
 @dataclass(frozen=True)
 class SamplesBySize:
-    """SamplesBySize of several sizes, each drawn when it is asked for."""
+    """Samples of several sizes, which are drawn when they are first used."""
 
     share: float
     samples: dict[int, Samples] = field(default_factory=dict)
@@ -66,18 +67,18 @@ def _samples(sizes: Sizes) -> BenchmarkCase:
                 samples = data.of_size(n)
                 return lambda: call(samples)
 
-            once = int(name.startswith("ab.evaluate") and n > sizes.million)
+            rounds = int(name.startswith("ab.evaluate") and n > sizes.million)
             variants.append(
-                Variant(f"{name}, {format_size(n)}", start, rounds=once, series=name, size=n)
+                Variant(f"{name}, {format_size(n)}", start, rounds=rounds, series=name, size=n)
             )
-    base = Variant("np.sort of 1e6", lambda data: sort().prepare(data.of_size(sizes.million)))
+    reference = Variant("np.sort of 1e6", lambda data: sort().prepare(data.of_size(sizes.million)))
     return BenchmarkCase(
         "growth with samples",
         SECTION.name,
         lambda _, share: SamplesBySize(share),
-        base,
+        reference,
         tuple(variants),
-        "Arrays in memory, float32.",
+        "float32 arrays in memory.",
         seconds=4.0,
         rounds=2,
         growing="samples",
@@ -108,7 +109,7 @@ def _rows(sizes: Sizes) -> BenchmarkCase:
         setup_files(write),
         work(),
         variants,
-        "Parquet, three confidences, all metrics with intervals.",
+        "Parquet file with three confidences, all metrics with intervals.",
         seconds=0.0,
         rounds=2,
         growing="rows",

@@ -1,13 +1,13 @@
-"""The kernels that a variant computes with: numba's, or NumPy's alone."""
+"""Select the numba or NumPy kernels for a variant."""
 
 from benchmarks.cases.entry import AbsentError
 
-#: NumPy's alone: with ABSTAIN_NO_NUMBA=1.
+#: Names of the kernels. ABSTAIN_NO_NUMBA=1 selects the NumPy kernels.
 NUMBA, NUMPY = "numba", "NumPy"
 
 
 def require_numba() -> None:
-    """Raise an `AbsentError` where numba is not installed."""
+    """Raise an `AbsentError` if numba is not installed."""
     try:
         import numba
     except ImportError as error:

@@ -1,7 +1,7 @@
-"""The same metrics in torch-uncertainty, FD-Shifts, scikit-learn, polars and DuckDB.
+"""Cases for the same metrics in torch-uncertainty, FD-Shifts, scikit-learn, polars and DuckDB.
 
-The conversion of the data to tensors, class labels or data frames is not timed. The reason is
-reported if a library is absent.
+The conversion of the data to tensors, class labels or data frames is not timed. If a library is
+absent, the page contains the reason.
 """
 
 import importlib.util
@@ -31,20 +31,21 @@ import abstain as ab
 SECTION = Section(
     "peers",
     "Comparison with other libraries",
-    "Wall time in nanoseconds per sample; all variants are timed in the same rounds. "
-    "torch-uncertainty: a new metric, `update`, `compute`, from class probabilities of shape (n, "
-    "1) or (n, 2); with tied scores its result depends on the order of rows. FD-Shifts: "
-    "`RiskCoverageStats` on a share of the rows, scaled up, because its loop over the samples has "
-    "a time proportional to their number. polars and DuckDB: the AUGRC as a query with a sort and "
-    "cumulative sums, exact with ties. scikit-learn: `roc_auc_score` of the failures and "
-    "`average_precision_score`, which need the same sort.",
+    "The table contains wall time in nanoseconds per sample. All variants are timed in the same "
+    "rounds. The call of torch-uncertainty creates a metric and runs `update` and `compute` on "
+    "class probabilities of shape (n, 1) or (n, 2). With tied scores, its result depends on the "
+    "order of rows. `RiskCoverageStats` of FD-Shifts runs on a share of the rows. Its time is "
+    "scaled up, because it is proportional to the number of samples. polars and DuckDB compute "
+    "the AUGRC by a query with a sort and cumulative sums, which is exact with ties. scikit-learn "
+    "computes `roc_auc_score` of the failures and `average_precision_score`, which need the same "
+    "sort.",
     cell="ns",
 )
 
-#: Environment variable with a checkout of FD-Shifts, if it is not installed.
+#: Environment variable with the folder of a checkout of FD-Shifts, which `--fd-shifts` sets.
 FD_SHIFTS = "ABSTAIN_BENCH_FD_SHIFTS"
-#: Kinds of samples for sizes at which not all kinds are measured.
-SOME = ("float32", "float64, 55% tied")
+#: Kinds of samples for the smallest and the largest size.
+SELECTED_KINDS = ("float32", "float64, 55% tied")
 #: Share of the samples for FD-Shifts, whose loop is in Python.
 FD_SHIFTS_SHARE = 0.02
 
@@ -74,7 +75,7 @@ def _compute(metric: Callable[[], Any], probabilities: object, target: object) -
 
 
 def tensors() -> Any:
-    """Return torch; raise an error if it is absent."""
+    """Return the module torch, or raise an `AbsentError` if it is absent."""
     try:
         import torch
     except ImportError as error:
@@ -101,7 +102,7 @@ def _load_module(name: str, path: Path) -> Any:
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None or not path.exists():
-            raise AbsentError(f"{path} is not there")
+            raise AbsentError(f"{path} does not exist")
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         try:
@@ -121,7 +122,7 @@ def fd_shifts_class() -> Any:
         try:
             from fd_shifts.analysis.rc_stats import RiskCoverageStats
         except ImportError as error:
-            raise AbsentError(f"fd-shifts is installed, but: {error}") from error
+            raise AbsentError(f"fd-shifts cannot be imported: {error}") from error
         return RiskCoverageStats
     if not os.environ.get(FD_SHIFTS):
         raise AbsentError("fd-shifts is not installed, and --fd-shifts FOLDER is missing")
@@ -132,7 +133,7 @@ def fd_shifts_class() -> Any:
     return _load_module("fd_shifts_analysis.rc_stats", folder / "rc_stats.py").RiskCoverageStats
 
 
-class OldNumPy:
+class NumPyWithTrapz:
     """NumPy with `trapz`, the former name of `trapezoid`, which FD-Shifts calls."""
 
     trapz = staticmethod(np.trapezoid)
@@ -146,7 +147,7 @@ def fd_shifts(samples: Samples) -> Call:
     """Compute AURC and AUGRC on a share of the rows."""
     stats = fd_shifts_class()
     if not hasattr(np, "trapz"):
-        sys.modules[stats.__module__].np = OldNumPy()
+        sys.modules[stats.__module__].np = NumPyWithTrapz()
     n = max(1, round(samples.n * FD_SHIFTS_SHARE))
     confids, residuals = samples.confidence[:n], samples.loss[:n].astype(np.float64)
 
@@ -211,7 +212,7 @@ def with_duckdb(samples: Samples) -> Call:
     return lambda: float(connection.execute(query).fetchone()[0])
 
 
-def ours(samples: Samples) -> ab.RiskCoverageAreas:
+def with_abstain(samples: Samples) -> ab.RiskCoverageAreas:
     """Compute AURC and AUGRC, including validation."""
     if samples.format == "bfloat16":
         torch = tensors()
@@ -221,7 +222,7 @@ def ours(samples: Samples) -> ab.RiskCoverageAreas:
 
 def variants(n: int, *, memory: bool) -> tuple[Variant, ...]:
     """Return the variants of this package and of other libraries."""
-    own_name = "abstain, AURC and AUGRC"
+    name_of_abstain = "abstain, AURC and AUGRC"
     peers = {
         "torch-uncertainty, AUGRC, (n, 1)": torch_uncertainty(1),
         "torch-uncertainty, AUGRC, (n, 2)": torch_uncertainty(2),
@@ -229,7 +230,7 @@ def variants(n: int, *, memory: bool) -> tuple[Variant, ...]:
         "scikit-learn, average precision": scikit_learn("average_precision_score"),
     }
     variants = [
-        Variant(own_name, prepare_call(ours, kernels), kernels, memory=memory)
+        Variant(name_of_abstain, prepare_call(with_abstain, kernels), kernels, memory=memory)
         for kernels in (NUMBA, NUMPY)
     ]
     variants += [
@@ -259,13 +260,13 @@ def cases(sizes: Sizes) -> Iterator[BenchmarkCase]:
     """Yield the cases of this section."""
     for n in (1000, sizes.million, sizes.ten_million):
         large = n == sizes.ten_million
-        for kind in KINDS if n == sizes.million else SOME:
+        for kind in KINDS if n == sizes.million else SELECTED_KINDS:
             yield BenchmarkCase(
                 f"peers, {format_size(n)} {kind}",
                 SECTION.name,
                 setup_samples(kind, n),
                 sort(),
-                variants(n, memory=large and kind == SOME[0]),
+                variants(n, memory=large and kind == SELECTED_KINDS[0]),
                 n=n,
                 seconds=2.0,
                 rounds=2,

@@ -1,4 +1,4 @@
-"""Calls on arrays: each rank metric, all metrics of one score, intervals and bands."""
+"""Cases for calls on arrays: rank metrics, all metrics of one score, intervals and bands."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,20 +17,21 @@ from abstain.metrics import METRICS
 SECTION = Section(
     "ranking",
     "From arrays to a number",
-    "Times of public calls on arrays, including validation, divided by the time of `np.sort` on "
-    "distinct values of the same size and type. 0/1 losses, 5% failures, no weights. Numbers in "
-    "parentheses are without numba.",
+    "The table contains the times of public calls on arrays, including validation, divided by the "
+    "time of `np.sort` on distinct values of the same size and type. The losses are 0 or 1, with "
+    "5% failures and no weights. Numbers in parentheses are without numba.",
 )
 WEIGHTED = Section(
     "weighted",
     "Weights and graded losses",
-    "Times divided by the time of `np.argsort` on the confidences, because weights and graded "
-    "losses cannot be packed into the sort key.",
+    "The table contains times divided by the time of `np.argsort` on the confidences. "
+    "`np.argsort` is the reference, because weights and graded losses cannot be packed into the "
+    "sort key.",
 )
 PASSES = Section(
     "passes",
     "Calibration errors and CWSA",
-    "These metrics need no sort. The reference is one pass over both arrays: `np.bincount` of the "
+    "These metrics need no sort. The reference is one pass over both arrays, `np.bincount` of the "
     "confidences in 15 bins, weighted by the loss.",
 )
 
@@ -48,7 +49,7 @@ OTHER_METRICS = [
     if not metric.measurement.rank_based
     and not metric.reason_not_applicable(validate_samples([0.9, 0.1], [0, 1]))
 ]
-#: Metrics that are measured if measuring each metric would take too long.
+#: Metrics of the cases in which measuring all metrics would take too long.
 SELECTED = ("augrc", "aurc", "aurc_plugin", "failure_auroc", "coverage@5risk")
 BOTH_AREAS = "ab.risk_coverage_areas"
 ALL_METRICS = "all of one score"
@@ -68,7 +69,7 @@ def sort() -> Variant:
 
 
 def prepare_call(call: Callable[[Samples], object], kernels: str) -> Callable[[Samples], Call]:
-    """Return a function that prepares a call on samples; numba's kernels require numba."""
+    """Return a function that prepares a call on samples and checks for the required kernels."""
 
     def start(samples: Samples) -> Call:
         if kernels == NUMBA:
@@ -79,15 +80,15 @@ def prepare_call(call: Callable[[Samples], object], kernels: str) -> Callable[[S
 
 
 def compute_all(samples: Samples) -> Any:
-    """Compute every rank metric of one score, which is sorted once."""
-    s = validate_samples(samples.confidence, samples.loss)
+    """Compute all rank metrics of one score, which is sorted once."""
+    scored = validate_samples(samples.confidence, samples.loss)
     for metric in RANK_METRICS:
-        metric.compute(s)
-    return s
+        metric.compute(scored)
+    return scored
 
 
 def evaluate(samples: Samples, interval: str) -> object:
-    """Evaluate one score by every rank metric, with its curves."""
+    """Evaluate one score with all rank metrics and its curves."""
     predictions = ab.Predictions(confidence={"score": samples.confidence}, loss=samples.loss)
     metrics = [metric.name for metric in RANK_METRICS]
     return ab.evaluate(predictions, metrics=metrics, interval=interval)
@@ -97,15 +98,16 @@ def _compute(metric: Any) -> Callable[[Samples], object]:
     return lambda samples: metric.compute(validate_samples(samples.confidence, samples.loss))
 
 
-#: Largest number of sorts, with numba and with NumPy; and of extra bytes per sample.
-SORTS = {
+#: Targets of the time relative to a sort, with the numba and the NumPy kernels.
+MAX_SORTS = {
     ALL_METRICS: (8, 16),
     EVALUATE_NO_INTERVAL: (8, 16),
     EVALUATE: (25, 40),
     INTERVAL: (),
     BAND: (),
 }
-BYTES = {
+#: Targets of the extra bytes per sample.
+MAX_BYTES = {
     "augrc": 12.0,
     BOTH_AREAS: 4.5,
     ALL_METRICS: 12.0,
@@ -115,9 +117,10 @@ BYTES = {
 
 
 def variants(metrics: list[Any], *, large: bool, complete: bool) -> tuple[Variant, ...]:
-    """Return variants for each metric and for all together, with both kinds of kernels.
+    """Return variants for each metric and for all metrics together, with both kinds of kernels.
 
-    With large data, slow calls run once. If not `complete`, they run only with numba's kernels.
+    With large data, slow calls run only once. Without `complete`, slow calls run only with the
+    numba kernels.
     """
     calls = {metric.name: _compute(metric) for metric in metrics}
     calls[BOTH_AREAS] = lambda samples: ab.risk_coverage_areas(samples.confidence, samples.loss)
@@ -138,13 +141,13 @@ def variants(metrics: list[Any], *, large: bool, complete: bool) -> tuple[Varian
 def _variant(
     name: str, call: Callable[[Samples], object], kernels: str, *, large: bool, complete: bool
 ) -> Variant:
-    sorts = SORTS.get(name, (3, 6))
-    memory = large and complete and kernels == NUMBA and name in BYTES
-    targets = [Target(sorts[kernels == NUMPY])] if sorts else []
-    targets += [Target(BYTES[name], "bytes")] if memory else []
-    once = int(large and name in SLOW)
+    max_sorts = MAX_SORTS.get(name, (3, 6))
+    memory = large and complete and kernels == NUMBA and name in MAX_BYTES
+    targets = [Target(max_sorts[kernels == NUMPY])] if max_sorts else []
+    targets += [Target(MAX_BYTES[name], "bytes")] if memory else []
+    rounds = int(large and name in SLOW)
     prepare = prepare_call(call, kernels)
-    return Variant(name, prepare, kernels, tuple(targets), rounds=once, memory=memory)
+    return Variant(name, prepare, kernels, tuple(targets), rounds=rounds, memory=memory)
 
 
 def cases(sizes: Sizes) -> Iterator[BenchmarkCase]:

@@ -1,4 +1,4 @@
-"""The bootstrap of many scores: the public call, the kernel, and sorting each resample."""
+"""Cases for the bootstrap of many scores: the public call, the kernel, and other algorithms."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,11 +21,12 @@ from abstain.metrics.resampling import replicates
 SECTION = Section(
     "resampling",
     "The bootstrap",
-    "AURC (trapezoid) and AUGRC of thirteen scores of each of five classifiers, including sorting "
-    "and drawing. The reference draws rows and sorts them for each score in NumPy; its time is "
-    "scaled up from 12 resamples. The time of the published loop over the samples is scaled up "
-    "from 2 scores and 1 resample. Influence functions replace resamples: they give standard "
-    "errors, the covariances of the 13 scores of each run, and the probabilities of ranks.",
+    "The variants compute the AURC (trapezoid) and the AUGRC of 13 scores of each of five "
+    "classifiers, including sorting and drawing. The reference draws rows and sorts them for each "
+    "score in NumPy. Its time is scaled up from 12 resamples. The time of the published loop over "
+    "the samples is scaled up from 2 scores and 1 resample. Influence functions replace the "
+    "resamples. They give standard errors, the covariances of the 13 scores of each run, and the "
+    "probabilities of ranks.",
 )
 RUNS, SCORES, REFERENCE_RESAMPLES = 5, 13, 12
 NAMES = ("aurc", "augrc")
@@ -40,7 +41,7 @@ class Problem:
 
     @cached_property
     def runs(self) -> dict[str, tuple[dict[str, np.ndarray], np.ndarray]]:
-        """By run: the scores by name, and a mask of the failures of the classifier."""
+        """Scores by name, and a mask of the failures of the classifier, by run."""
         return {str(k): files.scores(self.n, SCORES, seed=k) for k in range(RUNS)}
 
     @cached_property
@@ -62,7 +63,7 @@ class Problem:
 
 
 def resort(problem: Problem) -> Call:
-    """Draw rows and sort them for each score: the fastest algorithm in NumPy alone."""
+    """Draw rows and sort them for each score, which is the fastest algorithm with NumPy alone."""
     negated = [(-confidence, loss) for confidence, loss in problem.sets]
 
     def call() -> None:
@@ -78,6 +79,7 @@ def resort(problem: Problem) -> Call:
 
 
 def areas(negative: np.ndarray, loss: np.ndarray) -> tuple[float, float]:
+    """Compute AURC and AUGRC from sorted negated confidences."""
     end = np.flatnonzero(np.append(negative[1:] != negative[:-1], True))
     failed, accepted = np.cumsum(loss)[end], end + 1
     risk = failed / accepted
@@ -89,7 +91,7 @@ def areas(negative: np.ndarray, loss: np.ndarray) -> tuple[float, float]:
 
 
 def published(problem: Problem) -> Call:
-    """Loop over the sorted samples of each resample, as the published code does."""
+    """Loop over the sorted samples of each resample, like the published code."""
 
     def call() -> None:
         rows = np.random.default_rng(1).integers(0, problem.n, problem.n)
@@ -120,7 +122,7 @@ def loop_areas(confidence: np.ndarray, loss: np.ndarray) -> tuple[float, float]:
 
 
 def kernel(threads: int, kernels: str) -> Callable[[Problem], Call]:
-    """Compute the metrics of all resamples with the kernel."""
+    """Return a function that computes the metrics of all resamples with the kernel."""
 
     def start(problem: Problem) -> Call:
         if kernels == NUMBA:
@@ -137,7 +139,7 @@ def kernel(threads: int, kernels: str) -> Callable[[Problem], Call]:
 
 
 def public_call(problem: Problem) -> Call:
-    """Compare the scores with the public call, which draws, tests and ranks."""
+    """Compare the scores with `ab.compare`, which draws resamples, tests differences and ranks."""
     predictions, resamples = problem.predictions, problem.resamples
     return lambda: ab.compare(
         predictions, metrics=NAMES, runs="run", test="bootstrap", bootstrap=resamples, bands=False
@@ -145,7 +147,7 @@ def public_call(problem: Problem) -> Call:
 
 
 def analytic(problem: Problem) -> Call:
-    """Compute standard errors, covariances and probabilities of ranks of each run."""
+    """Compute the covariances, expected ranks and rank probabilities of each run."""
 
     def call() -> None:
         for first in range(0, len(problem.sets), SCORES):

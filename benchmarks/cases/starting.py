@@ -1,4 +1,4 @@
-"""Start of Python and of the command, and the size of an installation."""
+"""Cases for the start of Python and of the command, and for the size of an installation."""
 
 import importlib.metadata
 import re
@@ -11,7 +11,7 @@ from benchmarks.measuring.processes import Command, abstain, python
 SECTION = Section(
     "starting",
     "Starting",
-    "Each is a process; the reference is `python -c 'import numpy'`.",
+    "Each variant is a process. The reference is `python -c 'import numpy'`.",
 )
 
 
@@ -67,7 +67,7 @@ def cases(sizes: Sizes) -> Iterator[BenchmarkCase]:
             ),
             Variant("pip install '.[fast]'", _install_size(("fast",)), rounds=1),
         ),
-        "Sum of the file sizes of the package and its dependencies, without bytecode.",
+        "The sum of the file sizes of the package and its dependencies, without bytecode.",
         seconds=0.0,
         rounds=1,
     )
@@ -87,7 +87,7 @@ def _install_size(extras: tuple[str, ...]):
 
 
 def sizes_of(package: str, extras: tuple[str, ...] = ()) -> Mapping[str, int]:
-    """Return the bytes of a package and of its dependencies, by name."""
+    """Return the sizes in bytes of a package and of its dependencies, by name."""
     sizes: dict[str, int] = {}
     pending = [(package, extras)]
     while pending:

@@ -1,4 +1,4 @@
-"""Cost of objectives in training, and of torchmetrics metrics updated sample by sample."""
+"""Cases for training objectives, and for torchmetrics metrics that are updated by one sample."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,21 +11,23 @@ from benchmarks.cases.peers import tensors
 SECTION = Section(
     "training",
     "In training",
-    "Forward and backward pass from logits on one CPU thread, divided by that of `cross_entropy` "
-    'on the same batch. "Python lists" is a new implementation of the algorithm of the published '
-    "code: a list of digamma values for a fixed batch size, and ranks from a double argsort.",
+    "The table contains the time of the forward and backward pass from logits on one CPU thread, "
+    'divided by the time of `cross_entropy` on the same batch. "Python lists" is a new '
+    "implementation of the algorithm of the published code, which uses a list of digamma values "
+    "for a fixed batch size, and ranks from a double argsort.",
 )
 UPDATES = Section(
     "updates",
     "Metrics of torchmetrics, one sample per update",
-    "A new metric, all updates and one `compute`. The reference is a list state of torchmetrics.",
+    "Each variant creates a metric, runs all updates and computes the result once. The reference "
+    "is a metric of torchmetrics with a list state.",
 )
 BATCHES = ((128, 10), (1024, 1000), (4096, 10))
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Logits and labels of one step."""
+    """Logits and labels of one training step."""
 
     n: int
     classes: int
@@ -72,7 +74,7 @@ def _rank_weighted(name: str, **options: Any) -> Callable[[int], Any]:
 
 
 def python_lists(n: int) -> Any:
-    """Take weights from a Python list; tied samples are ranked in the order of the batch."""
+    """Return a loss with weights from a Python list, in which batch order breaks ties."""
     import torch
     from scipy.special import digamma
     from torch.nn import functional
@@ -122,7 +124,7 @@ def _list_state() -> Any:
 
 
 def update_samples(make_metric: Callable[[], Any], updates: int) -> Callable[[Any], Call]:
-    """Return a function that prepares the updates of a metric, one sample each."""
+    """Return a function that prepares the updates of a metric by one sample each."""
 
     def start(share: float) -> Call:
         torch = tensors()

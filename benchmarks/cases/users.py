@@ -1,4 +1,4 @@
-"""The commands that users run most, on files of three sizes."""
+"""Cases for the commands that users run most, on files of three sizes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +10,11 @@ from benchmarks.cases.entry import BenchmarkCase, Section, Sizes, Variant
 SECTION = Section(
     "users",
     "Time and memory of the main commands",
-    "Wall time and peak memory of the process, including the start of Python, for a Parquet file "
-    "with a confidence and a correctness per row (float32 and int8). `evaluate` computes all "
-    "metrics with intervals and writes the page. With `--engine stream`, the memory depends on "
-    "the number of distinct confidences instead of the number of rows. Measured on two cores "
-    "without other load.",
+    "The table contains the wall time and the peak memory of the process, including the start of "
+    "Python. The Parquet file has a confidence (float32) and a correctness (int8) per row. "
+    "`evaluate` computes all metrics with intervals and writes a report. With `--engine stream`, "
+    "the memory depends on the number of distinct confidences instead of the number of rows. The "
+    "values were measured on two cores without other load.",
     cell="seconds",
 )
 

@@ -32,7 +32,7 @@ OUTPUT_FILES = ("benchmarks/cases.json", "docs/performance.md", "docs/_static/pe
 
 @cache
 def commit() -> str:
-    """Return the measured commit, with a + if files differ from it."""
+    """Return the commit of the checkout, with a + if files were changed since the commit."""
     differs = _git(
         "status", "--porcelain", "--", ":/", *(f":(top,exclude){p}" for p in OUTPUT_FILES)
     )
@@ -40,10 +40,10 @@ def commit() -> str:
 
 
 def _git(*words: str) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         ["git", *words], capture_output=True, text=True, check=False, cwd=Path(__file__).parent
     )
-    return done.stdout.strip()
+    return process.stdout.strip()
 
 
 @cache

@@ -15,13 +15,13 @@ WARM_UP_SHARE = 0.02
 
 
 def peak_extra(case: str, variant: str, options: tuple[str, ...]) -> float | None:
-    """Return MiB in a new process; None if the system does not report them."""
+    """Return the extra memory of a variant in MiB, or None if the system does not report memory."""
     if not CLEAR.exists():
         return None
     command = [sys.executable, "-m", __name__, case, variant, *options]
     root = Path(__file__).resolve().parents[2]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
-    return float(done.stdout.split()[-1]) / 2**20 if done.returncode == 0 else None
+    process = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
+    return float(process.stdout.split()[-1]) / 2**20 if process.returncode == 0 else None
 
 
 def resident(key: str) -> int:

@@ -1,7 +1,7 @@
 """Measure wall time, CPU time and peak memory of a command.
 
-A small starter process (this file, run as a script) starts the command, because a child process
-begins as a copy of its parent, whose memory would count as the peak of the command.
+This file, run as a script, is a small process that starts the command. A child process begins as a
+copy of its parent, so the memory of a large parent would count as the peak of the command.
 """
 
 import json
@@ -24,7 +24,7 @@ class Cost:
 
     seconds: float
     cpu_seconds: float
-    #: Peak resident memory of a whole process, in MiB.
+    #: Peak resident memory of the process in MiB; None for calls in this process.
     peak: float | None = None
     facts: Mapping[str, float] = field(default_factory=dict)
 
@@ -40,12 +40,12 @@ class Command:
         """Run the command once."""
         # -S ignores installed packages, so that the starter needs little memory.
         starter = [sys.executable, "-I", "-S", str(Path(__file__)), *self.argv]
-        done = subprocess.run(starter, capture_output=True, text=True, check=False)
-        last = done.stdout.strip().rsplit("\n", 1)[-1]
-        if done.returncode:
-            lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        process = subprocess.run(starter, capture_output=True, text=True, check=False)
+        last_line = process.stdout.strip().rsplit("\n", 1)[-1]
+        if process.returncode:
+            lines = process.stderr.strip().splitlines() or [f"status {process.returncode}"]
             raise RuntimeError(f"{' '.join(self.argv[-4:])}: {lines[-1]}")
-        return Cost(**json.loads(last), facts=dict(self.read_facts()))
+        return Cost(**json.loads(last_line), facts=dict(self.read_facts()))
 
 
 def python(*arguments: str, read_facts: Callable[[], Mapping[str, float]] = dict) -> Command:

@@ -23,7 +23,7 @@ REFERENCE_PERIOD = 0.25
 
 @dataclass(frozen=True)
 class Measurement:
-    """Time and memory of a variant, from its best round, which other load affects least."""
+    """Time and memory of a variant in its best round, which other load affects least."""
 
     seconds: float = float("nan")
     cpu_seconds: float = float("nan")
@@ -32,10 +32,10 @@ class Measurement:
     #: Time divided by the time of the reference: CPU time, or wall time if several threads work.
     ratio: float = float("nan")
     rounds: int = 0
-    #: Peak memory in MiB: of the process of a command, or the extra memory of a call.
+    #: Peak memory of a command, or extra memory of a call, in MiB.
     peak: float | None = None
     facts: Mapping[str, float] = field(default_factory=dict)
-    #: Why there is no measurement; empty if there is one.
+    #: Reason for a missing measurement, or an empty text.
     reason: str = ""
 
 
@@ -46,9 +46,10 @@ def measure(
     seconds: float | None = None,
     memory: tuple[str, ...] | None = None,
 ) -> dict[str, Measurement]:
-    """Measure all variants of a case, or the named ones; return them by key, the reference first.
+    """Measure the reference and the variants of a case, and return the measurements by key.
 
-    `memory` contains the options of the process that measures memory; None skips this measurement.
+    By default, all variants are measured. `memory` contains the options of the process that
+    measures memory. If `memory` is None, memory is not measured.
     """
     selected = [variant for variant in case.variants if not variants or variant.key in variants]
     with tempfile.TemporaryDirectory(prefix="abstain-bench-") as folder:
@@ -71,7 +72,7 @@ def measure(
 
 @dataclass
 class Rounds:
-    """The costs of each variant so far, on the data of one case."""
+    """Costs of the variants of one case in all rounds."""
 
     data: Any
     calls: dict[str, Call] = field(default_factory=dict)
@@ -79,7 +80,7 @@ class Rounds:
     reasons: dict[str, str] = field(default_factory=dict)
 
     def time(self, variant: Variant) -> None:
-        """Time a variant once more; after a failure, record the reason and do not run it again."""
+        """Time a variant once. If it fails, record the reason, and do not run the variant again."""
         costs = self.costs.setdefault(variant.key, [])
         if variant.key in self.reasons or 0 < variant.rounds <= len(costs):
             return
@@ -109,7 +110,7 @@ def _run_rounds(
         rounds.time(case.reference)
         reference_time = time.perf_counter()
         for variant in variants:
-            # In a long round the reference runs repeatedly, under the load of the variants.
+            # In a long round, the reference is timed repeatedly, so that it has the same load.
             if time.perf_counter() - reference_time > REFERENCE_PERIOD:
                 rounds.time(case.reference)
                 reference_time = time.perf_counter()

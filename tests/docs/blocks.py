@@ -1,6 +1,6 @@
-"""The fenced blocks of Markdown pages, and what running one prints.
+"""Parse and run the fenced code blocks of Markdown pages.
 
-``python -m tests.docs.blocks`` writes the outputs in the README anew.
+``python -m tests.docs.blocks`` updates the outputs in the README.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-#: The pages that people wrote; what is built of them lies in a folder of its own.
+#: Pages that are committed. Pages that the build writes are in other folders.
 PAGES = sorted(
     path for pattern in ("*.md", "studies/*.md", "cli/*.md") for path in DOCS.glob(pattern)
 )
@@ -23,7 +23,10 @@ _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """A fenced block, and the `text` block right after it, which shows its output."""
+    """A fenced code block and its output.
+
+    The output is the `text` block that follows directly, or None if there is no such block.
+    """
 
     language: str
     code: str
@@ -31,53 +34,60 @@ class Block(NamedTuple):
 
 
 def blocks(text: str) -> list[Block]:
-    result = list(_FENCE.finditer(text))
-    out = []
-    for block, following in zip(result, [*result, None][1:], strict=True):
-        shown = (
+    """Return all fenced blocks of a page with their outputs."""
+    matches = list(_FENCE.finditer(text))
+    result = []
+    for match, following in zip(matches, [*matches, None][1:], strict=True):
+        has_output = (
             following is not None
             and following[1] == "text"
-            and not text[block.end() : following.start()].strip()
+            and not text[match.end() : following.start()].strip()
         )
-        out.append(Block(block[1], block[2], following[2] if shown else None))
-    return out
+        result.append(Block(match[1], match[2], following[2] if has_output else None))
+    return result
 
 
-def printed(text: str) -> list[str]:
-    """Lines without trailing blanks, which Markdown does not show."""
+def output_lines(text: str) -> list[str]:
+    """Return the lines of an output without trailing spaces, which Markdown does not display."""
     return [line.rstrip() for line in text.strip("\n").splitlines()]
 
 
 def run_python(code: str, names: dict[str, Any] | None = None) -> str:
-    """What it prints; with `names` it goes on from the blocks that left them."""
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
+    """Run Python code in the namespace `names`, by default a new one, and return its output."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
         exec(compile(code, "block", "exec"), {} if names is None else names)
-    return out.getvalue()
+    return output.getvalue()
 
 
 def run_command(arguments: list[str]) -> str:
+    """Run a command of `abstain` in this process and return its output."""
     from abstain.cli.main import run
 
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
         assert run(arguments) == 0
-    return out.getvalue()
+    return output.getvalue()
 
 
-def refreshed(text: str) -> str:
-    """The README with what its examples print now, run in a folder with its CSV file in it."""
-    result = blocks(text)
-    (csv,) = [block.code for block in result if block.language == "csv"]
+def with_current_outputs(text: str) -> str:
+    """Return the README with the current outputs of its examples.
+
+    The CSV file of the README is written into the working directory.
+    """
+    all_blocks = blocks(text)
+    (csv,) = [block.code for block in all_blocks if block.language == "csv"]
     Path("predictions.csv").write_text(csv, encoding="utf-8")
-    for block in result:
+    for block in all_blocks:
         if block.output is None:
             continue
-        python = block.language == "python"
-        out = run_python(block.code) if python else run_command(shlex.split(block.code)[1:])
+        if block.language == "python":
+            output = run_python(block.code)
+        else:
+            output = run_command(shlex.split(block.code)[1:])
         fence = f"{block.code}```\n\n```text\n"
-        new = "".join(line + "\n" for line in printed(out))
-        text = text.replace(fence + block.output, fence + new)
+        current = "".join(line + "\n" for line in output_lines(output))
+        text = text.replace(fence + block.output, fence + current)
     return text
 
 
@@ -85,5 +95,6 @@ if __name__ == "__main__":
     readme = ROOT / "README.md"
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        readme.write_text(refreshed(readme.read_text(encoding="utf-8")), encoding="utf-8")
+        text = with_current_outputs(readme.read_text(encoding="utf-8"))
+        readme.write_text(text, encoding="utf-8")
         os.chdir(ROOT)

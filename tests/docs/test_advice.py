@@ -1,7 +1,8 @@
-"""Every command line that an error, a page or a document advises is one that the program takes.
+"""Every command line in an error message, a report or a document is valid.
 
-Parsed by the program's own parser, and not run. In code: what stands in backticks, or as code in a
-template. In documents: that, and the lines of the shell blocks.
+The tests parse the command lines with the parser of the program, but do not run them. In code, a
+command line is in backticks, or in a `<code>` element of a template. In documents, command lines
+are in backticks or in shell blocks.
 """
 
 import ast
@@ -27,48 +28,48 @@ from abstain.tables.files import SUFFIXES
 PACKAGE = ROOT / "src" / "abstain"
 BENCH = ROOT / "bench" / "src" / "abstain_bench"
 CODE = re.compile(r"`(abstain [a-z][^`]*)`")
-IN_A_PAGE = re.compile(r"<code>(abstain [a-z][^<]*)</code>")
-#: What stands for a value in a message, as for the parser.
-VALUES = {"NAME": "mnist", "R": "0.05", "D": "0.05", "C": "label"}
+HTML_CODE = re.compile(r"<code>(abstain [a-z][^<]*)</code>")
+#: Values for the placeholders in messages.
+PLACEHOLDER_VALUES = {"NAME": "mnist", "R": "0.05", "D": "0.05", "C": "label"}
 
 
 @functools.cache
-def program() -> App:
-    """With all its commands, which takes seconds: for a test, not for every import of this."""
+def application() -> App:
+    """Return the program with all commands. Creating it takes seconds, so it is cached."""
     return complete_application()
 
 
-def texts(path: Path):
-    """Yield the texts of a module, a value that is filled in written as X."""
+def string_literals(path: Path):
+    """Yield the strings of a module; an X replaces each expression of an f-string."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    parts = {id(p) for n in ast.walk(tree) if isinstance(n, ast.JoinedStr) for p in n.values}
+    f_strings = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    for f_string in f_strings:
+        yield "".join(p.value if isinstance(p, ast.Constant) else "X" for p in f_string.values)
+    parts = {id(part) for f_string in f_strings for part in f_string.values}
     for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
-            yield "".join(p.value if isinstance(p, ast.Constant) else "X" for p in node.values)
-        elif (
-            isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts
-        ):
+        is_string = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if is_string and id(node) not in parts:
             yield node.value
 
 
 @functools.cache
-def advised():
-    """Return each command line once, with the place that it was found at first."""
+def command_lines():
+    """Return the file in which each command line occurs first, by command line."""
     lines = {}
 
-    def add(line, place):
-        lines.setdefault(" ".join(line.split()), place)
+    def add(line, location):
+        lines.setdefault(" ".join(line.split()), location)
 
     for path in sorted([*PACKAGE.rglob("*.py"), *BENCH.rglob("*.py")]):
-        for text in texts(path):
+        for text in string_literals(path):
             for line in CODE.findall(text):
                 add(line, f"{path.relative_to(ROOT)}")
     for path in sorted((PACKAGE / "report" / "templates").iterdir()):
         text = path.read_text(encoding="utf-8")
-        for line in [*CODE.findall(text), *IN_A_PAGE.findall(text)]:
+        for line in [*CODE.findall(text), *HTML_CODE.findall(text)]:
             add(line, f"{path.relative_to(ROOT)}")
     for path in [*PAGES, ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]:
-        # The help of a command stands there in a frame.
+        # Remove the frame around the help of a command.
         text = path.read_text(encoding="utf-8").replace("│", "")
         for line in CODE.findall(text):
             add(line, path.name)
@@ -76,67 +77,72 @@ def advised():
             if block.language == "sh":
                 for line in block.code.replace("\\\n", " ").splitlines():
                     if line.startswith("abstain "):
-                        add(line, f"{path.name}, a block")
+                        add(line, f"{path.name}, shell block")
     return lines
 
 
-def path_of(words: list[str]) -> tuple[list[str], list[str]]:
-    """Split a command line into the names of commands and the rest."""
-    here = program()
+def subcommands(app: App) -> set[str]:
+    return {name for name in app if not name.startswith("-")}
+
+
+def split_command(words: list[str]) -> tuple[list[str], list[str]]:
+    """Split the words of a command line into the names of commands and the arguments."""
+    app = application()
     for i, word in enumerate(words):
-        names = [name for name in here if not name.startswith("-")]
-        if word not in names:
+        if word not in subcommands(app):
             return words[:i], words[i:]
-        here = here[word]
+        app = app[word]
     return words, []
 
 
 def problem(line: str) -> str:
-    """Return why the program would not take a line; empty when it would."""
-    words = [VALUES.get(word, word) for word in shlex.split(line, comments=True)[1:]]
-    # A pattern or a redirection is the shell's, and "|" stands between choices.
+    """Return the reason why a command line is invalid, or an empty text if it is valid."""
+    words = [PLACEHOLDER_VALUES.get(word, word) for word in shlex.split(line, comments=True)[1:]]
+    # The shell interprets a redirection and the words after it.
     words = words[: next((i for i, word in enumerate(words) if word in {"<", ">"}), None)]
-    path, rest = path_of(words)
-    if not path:
-        # A file alone is inspected and evaluated.
-        a_file = Path(rest[0]).suffix in SUFFIXES if len(rest) == 1 else False
-        return "" if a_file else "there is no such command"
-    if rest in ([], ["--help"]):
-        # A command that is named, not a line to type; and all of them have their help.
+    command, arguments = split_command(words)
+    if not command:
+        # `abstain FILE` inspects and evaluates a file.
+        is_file = len(arguments) == 1 and Path(arguments[0]).suffix in SUFFIXES
+        return "" if is_file else "there is no such command"
+    if arguments in ([], ["--help"]):
+        # The text mentions the command without its arguments, or its help.
         return ""
-    if path == ["study"] and not rest[0].startswith("--"):
-        return "" if rest[0] in {"mnist", "..."} else "there is no such study"
-    if path == ["benchmark"] and "|" in rest[0]:
-        there = {name for name in program()["benchmark"] if not name.startswith("-")}
-        return "" if set(rest[0].split("|")) <= there else "there is no such command"
-    if rest == ["..."]:
+    if command == ["study"] and not arguments[0].startswith("--"):
+        return "" if arguments[0] in {"mnist", "..."} else "there is no such study"
+    if command == ["benchmark"] and "|" in arguments[0]:
+        # "|" separates alternative commands.
+        names = set(arguments[0].split("|"))
+        is_valid = names <= subcommands(application()["benchmark"])
+        return "" if is_valid else "there is no such command"
+    if arguments == ["..."]:
         return ""
-    if rest[-1].startswith("--") and rest[-1] != "--full":
-        # An option that is named without a value.
-        rest, option = rest[:-1], rest[-1]
-        command = functools.reduce(App.__getitem__, path, program())
-        known = {n for a in command.assemble_argument_collection() for n in a.names}
-        if option not in known:
+    if arguments[-1].startswith("--") and arguments[-1] != "--full":
+        # The text mentions an option without its value.
+        arguments, option = arguments[:-1], arguments[-1]
+        app = functools.reduce(App.__getitem__, command, application())
+        names = {name for a in app.assemble_argument_collection() for name in a.names}
+        if option not in names:
             return f"there is no option {option}"
     try:
-        program().parse_args([*path, *rest], exit_on_error=False, print_error=False)
+        application().parse_args([*command, *arguments], exit_on_error=False, print_error=False)
     except MissingArgumentError as error:
-        # Of "`abstain compare --out DIR` leaves ..." nobody types the part.
+        # Texts such as "`abstain compare --out DIR` writes ..." omit other required arguments.
         return "" if "--folder" not in str(error) else str(error)
     except CycloptsError as error:
         return str(error) or type(error).__name__
     return ""
 
 
-def test_the_program_takes_what_is_advised():
-    said = {(line, place): problem(line) for line, place in advised().items()}
-    assert not {where: what for where, what in said.items() if what}
+def test_every_command_line_is_valid():
+    problems = {(line, file): problem(line) for line, file in command_lines().items()}
+    assert not {location: reason for location, reason in problems.items() if reason}
 
 
-def test_what_is_advised_was_found():
-    assert len(advised()) > 60
+def test_command_lines_are_found():
+    assert len(command_lines()) > 60
     for line in ("abstain list scores", "abstain data fetch X --folder X", "abstain data list"):
-        assert line in advised()
+        assert line in command_lines()
 
 
 @pytest.mark.parametrize(
@@ -152,11 +158,12 @@ def test_what_is_advised_was_found():
         "abstain data fetch mnist",
     ],
 )
-def test_wrong_advice_is_seen(line):
+def test_an_invalid_command_line_is_detected(line):
     assert problem(line)
 
 
 def catalogues() -> list[Catalogue]:
+    """Import all modules with catalogues, and return the catalogues."""
     for name in ("simulate", "thresholds", "confidence"):
         importlib.import_module(f"abstain.{name}")
     for name in ("studies", "data.fetching", "runs.methods", "runs.tasks"):
@@ -164,19 +171,19 @@ def catalogues() -> list[Catalogue]:
     if is_installed("torch"):
         importlib.import_module("abstain.training")
         importlib.import_module("abstain_bench.networks")
-    results = [one for one in gc.get_objects() if type(one) is Catalogue]
-    # Those of other tests have no entry, or one of their own.
-    return [one for one in results if len(one) > 2]
+    all_catalogues = [item for item in gc.get_objects() if type(item) is Catalogue]
+    # Catalogues of other tests have at most two entries.
+    return [catalogue for catalogue in all_catalogues if len(catalogue) > 2]
 
 
-def test_the_list_that_a_catalogue_names_has_all_its_entries(capsys):
-    tried = []
+def test_the_command_in_the_error_of_a_catalogue_lists_all_entries(capsys):
+    lines = []
     for catalogue in catalogues():
-        with pytest.raises(UnknownNameError) as refused:
+        with pytest.raises(UnknownNameError) as error:
             catalogue["no such name"]
-        [line] = CODE.findall(str(refused.value))
+        [line] = CODE.findall(str(error.value))
         assert run(shlex.split(line)[1:]) == 0, line
-        printed = capsys.readouterr().out
-        assert not [name for name in catalogue if name not in printed], line
-        tried.append(line)
-    assert len(tried) >= (13 if is_installed("torch") else 12)
+        output = capsys.readouterr().out
+        assert not [name for name in catalogue if name not in output], line
+        lines.append(line)
+    assert len(lines) >= (13 if is_installed("torch") else 12)

@@ -1,4 +1,4 @@
-"""The pages describe a metric as the verdicts of `study requirements` decide it."""
+"""The statements of the pages about metrics agree with the verdicts of `study requirements`."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -15,52 +15,56 @@ from abstain.metrics import METRICS, metric_named
 from abstain_bench.studies.requirements.decisions import JudgedMetric, judge_metric
 from abstain_bench.studies.requirements.verdicts import COMPLETE, NEVER_WORSE, PAIRS
 
-#: All orders of up to so many samples decide a verdict.
-SIZE: Final = 5
+#: Maximum number of samples. A verdict depends on all orders of up to this number of samples.
+MAX_SAMPLES: Final = 5
 
 Verdict = Callable[[JudgedMetric], bool]
 
 
-def accuracy_and_ranking_both_move_it(judgment: JudgedMetric) -> bool:
+def depends_on_accuracy_and_ranking(judgment: JudgedMetric) -> bool:
     return judgment.verdicts[COMPLETE].holds
 
 
-def it_never_gets_worse(judgment: JudgedMetric) -> bool:
+def never_gets_worse(judgment: JudgedMetric) -> bool:
     return judgment.verdicts[NEVER_WORSE].holds
 
 
-def it_ignores_a_factor(judgment: JudgedMetric) -> bool:
+def ignores_accuracy_or_ranking(judgment: JudgedMetric) -> bool:
     return not judgment.verdicts[COMPLETE].holds
 
 
-def it_may_get_worse(judgment: JudgedMetric) -> bool:
+def may_get_worse(judgment: JudgedMetric) -> bool:
     return not judgment.verdicts[NEVER_WORSE].holds
 
 
-#: What a paragraph states, and the verdict that it follows from.
+def weights_all_pairs_equally(judgment: JudgedMetric) -> bool:
+    return judgment.verdicts[PAIRS].holds
+
+
+#: Pattern of a statement, and the verdict that the statement requires.
 STATEMENTS: Final[tuple[tuple[str, Verdict], ...]] = (
-    (r"(?:rewards|counts) (?:both )?accuracy and ranking", it_never_gets_worse),
-    (r"blind to (?:the )?accuracy|blind to it", it_ignores_a_factor),
-    (r"does not depend on the number of failures", it_ignores_a_factor),
-    (r"[Cc]omparable (?:across error|between classifiers)", it_ignores_a_factor),
-    (r"the accuracy moves it at the same failure AUROC", accuracy_and_ranking_both_move_it),
-    (r"a more accurate classifier can have the lower value", it_may_get_worse),
-    (r"every pair counts alike", lambda judgment: judgment.verdicts[PAIRS].holds),
+    (r"(?:rewards|counts) (?:both )?accuracy and ranking", never_gets_worse),
+    (r"blind to (?:the )?accuracy|blind to it", ignores_accuracy_or_ranking),
+    (r"does not depend on the number of failures", ignores_accuracy_or_ranking),
+    (r"[Cc]omparable (?:across error|between classifiers)", ignores_accuracy_or_ranking),
+    (r"the accuracy moves it at the same failure AUROC", depends_on_accuracy_and_ranking),
+    (r"a more accurate classifier can have the lower value", may_get_worse),
+    (r"every pair counts alike", weights_all_pairs_equally),
 )
 
 
 def paragraphs() -> Iterator[tuple[str, str]]:
-    """Yield every metric that a heading of `metrics.md` names, with the text below it."""
+    """Yield the name of each metric in the headings of `metrics.md` and the text of its section."""
     page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
-    for part in re.split(r"^### ", page, flags=re.MULTILINE)[1:]:
-        heading, _, rest = part.partition("\n")
-        text = " ".join(rest.partition("\n## ")[0].split())
+    for section in re.split(r"^### ", page, flags=re.MULTILINE)[1:]:
+        heading, _, body = section.partition("\n")
+        text = " ".join(body.partition("\n## ")[0].split())
         for name in re.findall(r"`(\w+(?:@\w+)?)`", heading):
             yield name, text
 
 
-def stated() -> list[tuple[str, str, Verdict]]:
-    """Return each statement about a metric with the verdict that it needs."""
+def statements() -> list[tuple[str, str, Verdict]]:
+    """Return each statement about a metric with the verdict that it requires."""
     return [
         (name, match[0], verdict)
         for name, text in paragraphs()
@@ -69,23 +73,23 @@ def stated() -> list[tuple[str, str, Verdict]]:
     ]
 
 
-@pytest.mark.parametrize(("name", "statement", "verdict"), stated())
-def test_what_a_page_states_of_a_metric_is_what_the_study_decides(name, statement, verdict):
-    assert verdict(judge_metric(metric_named(name), SIZE)), f"{name}: {statement!r}"
+@pytest.mark.parametrize(("name", "statement", "verdict"), statements())
+def test_statement_agrees_with_the_verdict(name, statement, verdict):
+    assert verdict(judge_metric(metric_named(name), MAX_SAMPLES)), f"{name}: {statement!r}"
 
 
 def test_statements_are_found():
-    names = {name for name, _, _ in stated()}
+    names = {name for name, _, _ in statements()}
     assert {"normalized_aurc", "f1_auc", "failure_auroc", "prr"} <= names
 
 
-def at_accuracy(name: str, accuracy: float, *, confident_failures: float = 0.0) -> float:
-    """Compute a metric of large samples whose failure AUROC is 0.9 at every accuracy."""
+def metric_at_accuracy(name: str, accuracy: float, *, confident_failures: float = 0.0) -> float:
+    """Compute a metric of many samples with a failure AUROC of 0.9 and the given accuracy."""
     normal = ndtri(np.arange(0.5, 40_000) / 40_000)
     if confident_failures:
-        share = int(confident_failures * normal.size)
-        wrong = np.r_[np.full(share, 100.0), np.full(normal.size - share, -100.0)]
-        confidence = np.r_[normal, wrong + normal]
+        n_confident = int(confident_failures * normal.size)
+        shift = np.r_[np.full(n_confident, 100.0), np.full(normal.size - n_confident, -100.0)]
+        confidence = np.r_[normal, normal + shift]
     else:
         confidence = np.r_[normal + np.sqrt(2) * ndtri(0.9), normal]
     loss = np.repeat([0, 1], normal.size)
@@ -102,8 +106,11 @@ def at_accuracy(name: str, accuracy: float, *, confident_failures: float = 0.0) 
         ("normalized_aurc", 0.1, (0.488, 0.794)),
     ],
 )
-def test_the_values_that_the_page_names(name, confident_failures, values):
-    results = [at_accuracy(name, a, confident_failures=confident_failures) for a in (0.6, 0.99)]
+def test_values_in_the_page(name, confident_failures, values):
+    results = [
+        metric_at_accuracy(name, accuracy, confident_failures=confident_failures)
+        for accuracy in (0.6, 0.99)
+    ]
     assert results == pytest.approx(values, abs=5e-4)
     text = next(text for metric, text in paragraphs() if metric == name)
     assert all(f"{value:.3f}" in text for value in values)

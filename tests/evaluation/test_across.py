@@ -64,7 +64,9 @@ def test_where_the_ranks_find_nothing_nothing_is_turned():
 
 def test_so_few_data_sets_that_nothing_can_be_found_are_said_instead():
     pair = told_of([0.001, 0.002, 0.003, 0.004])
-    assert pair.note == "with 4 data sets this test finds nothing: its p-value is at least 0.125"
+    assert pair.note == (
+        "with 4 data sets, no difference can be significant, because the p-value is at least 0.125"
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,8 +76,8 @@ def test_so_few_data_sets_that_nothing_can_be_found_are_said_instead():
         (
             "holm",
             (
-                "with 6 data sets this test finds nothing: "
-                "its p-value, adjusted for 3 pairs, is at least 0.09375"
+                "with 6 data sets, no difference can be significant, because the p-value, adjusted "
+                "for 3 pairs, is at least 0.09375"
             ),
         ),
     ],

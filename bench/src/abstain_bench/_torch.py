@@ -1,4 +1,4 @@
-"""Import torch or raise a one-line error, and run torch in one thread."""
+"""Import torch, or raise an error with installation instructions, and limit torch to one thread."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ __all__ = ["accelerators", "one_thread", "torch"]
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch compute in one thread, because threads that compete for a core are slower."""
+    """Limit torch to one thread, because parallel jobs that compete for cores run slower."""
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -29,6 +29,6 @@ def one_thread() -> Iterator[None]:
 
 
 def accelerators(device: Any) -> list[Any]:
-    """Return the devices whose generators must be restored in addition to that of the CPU."""
+    """Return the devices, other than the CPU, whose random states must be saved and restored."""
     torch_device = torch.device(device)
     return [] if torch_device.type == "cpu" else [torch_device]

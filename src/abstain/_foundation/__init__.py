@@ -1,5 +1,5 @@
-"""Functions and classes that all other packages use: arrays, checks, tie groups, records, files.
+"""Shared functions and classes for arrays, checks, tie groups, records and files.
 
-The modules import only the errors and the types of abstain, NumPy, SciPy, msgspec and array-API
-helpers.
+The modules import only NumPy, SciPy, msgspec, array-API helpers, and the errors and types of
+abstain.
 """

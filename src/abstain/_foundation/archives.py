@@ -1,7 +1,7 @@
 """Read arrays from .npz and .npy files without unpickling.
 
-A small archive can declare more data than fit into memory. Therefore, the size of an array is
-compared with the size of the file and the available memory before the array is read.
+A small compressed archive can contain more data than fit into memory. Before an array is read, its
+size is compared with the file size and the available memory.
 """
 
 import io
@@ -44,7 +44,7 @@ _BLOCK = 1 << 20
 
 
 class Header(NamedTuple):
-    """The header of an array in the format of NumPy."""
+    """The header of an array in NumPy's .npy format."""
 
     shape: tuple[int, ...]
     #: Whether the first axis varies fastest in the data.
@@ -58,9 +58,9 @@ class Header(NamedTuple):
 
 
 class Archive(Mapping[str, Array]):
-    """A mapping from names to the arrays of an .npz file, which are read on access.
+    """A mapping from names to the arrays of an .npz file, read on access.
 
-    A file that is damaged or has another format raises a FileFormatError.
+    A damaged file, or a file in another format, raises a FileFormatError.
     """
 
     def __init__(self, path: Path) -> None:
@@ -86,7 +86,7 @@ class Archive(Mapping[str, Array]):
         return self.read([name])[name]
 
     def read(self, names: Iterable[str]) -> dict[str, Array]:
-        """Read the arrays with the given names. A name without an array raises a KeyError."""
+        """Read the arrays with the given names. An unknown name raises a KeyError."""
         requested = tuple(names)
         for name in requested:
             if name not in self._names:
@@ -102,7 +102,7 @@ class Archive(Mapping[str, Array]):
     def memory_map(self, name: str) -> Array:
         """Map an uncompressed array into memory, or read a compressed array.
 
-        Memory mapping does not verify the checksum of the array. Call `verify` first.
+        The checksum of a mapped array is not verified. Call `verify` first.
         """
         with self._open() as (archive, members):
             member = members[name]
@@ -115,7 +115,7 @@ class Archive(Mapping[str, Array]):
         return np.memmap(self.path, header.dtype, "r", data_start, header.shape)
 
     def _member_start(self, member: zipfile.ZipInfo) -> int:
-        """Return the position of the first byte of a member in the archive."""
+        """Return the byte offset of the data of a member in the archive."""
         with open_regular_file(self.path) as file:
             file.seek(member.header_offset)
             local_header = file.read(_LOCAL_HEADER_BYTES)
@@ -132,7 +132,7 @@ class Archive(Mapping[str, Array]):
 
     @contextmanager
     def _open(self) -> Iterator[tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]]]:
-        """Open the archive, and yield the archive and its members by array name."""
+        """Open the archive, and yield it with a mapping from array names to its members."""
         with open_regular_file(self.path) as file:
             self._check_signature(file.read(len(_ZIP_SIGNATURE)))
             length = file.seek(0, os.SEEK_END)
@@ -165,7 +165,7 @@ class Archive(Mapping[str, Array]):
 
 
 def verify_archive(path: Path, format_name: str) -> None:
-    """Verify the checksum of every member of a ZIP archive, which `torch.load` does not verify."""
+    """Verify the checksum of every member of a ZIP archive, because `torch.load` does not."""
     with (
         open_regular_file(path) as file,
         library_errors_as_format_errors(path.name, format_name),
@@ -177,7 +177,7 @@ def verify_archive(path: Path, format_name: str) -> None:
 
 
 def check_member_count(file: IO[bytes], archive: zipfile.ZipFile) -> None:
-    """Raise a BadZipFile error if `zipfile` does not find all members of a damaged archive."""
+    """Raise a BadZipFile error if the archive is damaged and members cannot be found."""
     length = file.seek(0, os.SEEK_END)
     file.seek(max(length - _MAX_END_BYTES, 0))
     tail = file.read()
@@ -191,7 +191,7 @@ def check_member_count(file: IO[bytes], archive: zipfile.ZipFile) -> None:
 
 
 def _read_to_end(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """Read a member in blocks, so that `zipfile` verifies the checksum at the end."""
+    """Read a member in blocks, and let `zipfile` verify the checksum."""
     with archive.open(member) as file:
         while file.read(_BLOCK):
             pass
@@ -208,7 +208,7 @@ def read_npy(path: Path) -> Array:
 
 
 def _members(archive: zipfile.ZipFile, length: int, source: str) -> dict[str, zipfile.ZipInfo]:
-    """Return the members of an archive by array name, after a check of their declared sizes."""
+    """Validate the declared sizes of the arrays, and return the members by array name."""
     files = [member for member in archive.infolist() if not member.is_dir()]
     if len(files) > _MAX_ARRAYS:
         raise FileFormatError(
@@ -234,7 +234,7 @@ def _members(archive: zipfile.ZipFile, length: int, source: str) -> dict[str, zi
 
 
 def _header(file: IO[bytes], length: int, subject: str) -> Header:
-    """Read the header of an array in a file of `length` bytes, and validate the declared size."""
+    """Read and validate the header of an array in a file of `length` bytes."""
     preamble = file.read(_PREAMBLE_BYTES)
     if preamble[:6] != np.lib.format.MAGIC_PREFIX or len(preamble) < _PREAMBLE_BYTES:
         raise FileFormatError(f"{subject} something that is no array")
@@ -256,7 +256,7 @@ def _header(file: IO[bytes], length: int, subject: str) -> Header:
 
 
 def _check_header(header: Header, n_data_bytes: int, subject: str) -> None:
-    """Raise a FileFormatError for an array of objects or of another size than the data."""
+    """Raise a FileFormatError if the array contains objects or has the wrong size."""
     if header.dtype.hasobject:
         raise FileFormatError(
             f"{subject} Python objects (pickles), which are never loaded because loading them can "
@@ -273,7 +273,7 @@ def _check_header(header: Header, n_data_bytes: int, subject: str) -> None:
 
 
 def _read_entries(file: IO[bytes], header: Header) -> Array:
-    """Read the data of an array, and validate its text and its booleans."""
+    """Read the data of an array, and validate strings and booleans."""
     values = np.empty(math.prod(header.shape), header.dtype)
     raw_bytes = values.view(np.uint8)
     _read_into(file, raw_bytes)
@@ -293,7 +293,7 @@ def _read_entries(file: IO[bytes], header: Header) -> Array:
 
 
 def _read_into(file: IO[bytes], buffer: Array) -> None:
-    """Fill an array of bytes from a file. A file that is too short raises an EOFError."""
+    """Fill a byte array with data from a file. If the file is too short, an EOFError is raised."""
     position = 0
     block = file.read(_BLOCK)
     while block:

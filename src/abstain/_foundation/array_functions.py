@@ -1,4 +1,4 @@
-"""Sums by group, interpolation, cumulative minima and similar functions for arrays of any library.
+"""Array functions for any library, such as sums by group, interpolation and cumulative minima.
 
 The array API lacks these functions. They propagate gradients.
 """
@@ -23,10 +23,9 @@ Grouped: TypeAlias = tuple[AnyArray, AnyArray, AnyArray, AnyArray]
 
 
 def group_by_sorting(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Grouped:
-    """Group validated samples of positive weight by confidence in their array library.
+    """Group validated samples of positive weight by confidence, in any array library.
 
-    A gradient of the confidence of a tie group is divided among its samples in proportion to their
-    weight.
+    The gradient of a tie group's confidence is distributed to its samples in proportion to weight.
     """
     xp = namespace(confidence)
     values = without_gradient(confidence)
@@ -64,7 +63,7 @@ def _last_rows_of_groups(xp: Any, sorted_values: AnyArray) -> AnyArray:
 
 
 def _sum_groups(xp: Any, x: AnyArray, last_rows: AnyArray, count: AnyArray) -> AnyArray:
-    """Sum the non-negative entries of `x` in each group, given the last row of each group."""
+    """Sum the non-negative entries of `x` in each group."""
     sums = undo_cumulative_sum(xp.take(xp.cumulative_sum(x), last_rows))
     # The difference of two cumulative sums has a rounding error, so the sum can be negative.
     nonnegative_sums = xp.where(sums > 0, sums, xp.zeros_like(sums))
@@ -78,7 +77,7 @@ def undo_cumulative_sum(x: AnyArray) -> AnyArray:
 
 
 def sum_by_index(index: AnyArray, values: AnyArray, size: int) -> AnyArray:
-    """Return the sum of the values with each index from 0 to size - 1, in double precision."""
+    """Return the sum of the values at each index from 0 to `size` - 1, in double precision."""
     xp = namespace(values)
     if xp is np:
         return np.bincount(index, values, size).astype(np.float64, copy=False)
@@ -98,7 +97,7 @@ def sorted_unique(x: AnyArray) -> AnyArray:
 
 
 def interpolate(x: AnyArray, xs: AnyArray, ys: AnyArray) -> AnyArray:
-    """Evaluate at `x` the piecewise linear curve through the points (xs, ys), with ascending xs."""
+    """Interpolate linearly at `x` between the points (xs, ys), where `xs` is ascending."""
     xp = namespace(xs)
     if isinstance(xs, np.ndarray):
         return np.interp(x, xs, ys)
@@ -111,7 +110,7 @@ def interpolate(x: AnyArray, xs: AnyArray, ys: AnyArray) -> AnyArray:
 
 
 def reverse_cumulative_min(x: AnyArray) -> AnyArray:
-    """Return the minimum of each entry and all entries after it."""
+    """Return the minimum over each entry and all later entries."""
     if isinstance(x, np.ndarray):
         return np.minimum.accumulate(x[::-1])[::-1]
     xp = namespace(x)
@@ -131,7 +130,7 @@ def prepend_zero(cumulative: AnyArray) -> AnyArray:
 
 
 def reverse_cumulative_sum(x: AnyArray) -> AnyArray:
-    """Return the sum of each entry and all entries after it."""
+    """Return the sum of each entry and all later entries."""
     if isinstance(x, np.ndarray):
         return np.cumsum(x[::-1])[::-1]
     xp = namespace(x)
@@ -139,7 +138,7 @@ def reverse_cumulative_sum(x: AnyArray) -> AnyArray:
 
 
 def lexicographic_order(*keys: AnyArray) -> AnyArray:
-    """Return the indices that sort rows by several keys, of which the first is most important."""
+    """Return the indices that sort rows by several keys, most important key first."""
     xp = namespace(keys[0])
     order = _ascending_order(keys[-1])
     for key in reversed(keys[:-1]):

@@ -1,7 +1,7 @@
-"""Convert arrays of any library to NumPy arrays, and results to arrays of the caller's library.
+"""Convert arrays of any library to NumPy arrays, and convert results back to the input library.
 
 Arrays in host memory are converted to NumPy arrays, without a copy if possible. Arrays on a device
-and arrays with a gradient are not converted.
+or with a gradient are not converted.
 """
 
 import sys
@@ -35,8 +35,7 @@ def library_of(x: object) -> str:
 def is_on_device(x: Any) -> bool:
     """Return whether `x` is an array in the memory of a device such as a GPU.
 
-    The function returns False for Apple's GPUs, which have no double precision. Arrays on these
-    GPUs are copied to host memory.
+    For arrays on Apple's GPUs, which do not support double precision, the result is False.
     """
     if isinstance(x, _HOST_TYPES):
         return False
@@ -78,7 +77,7 @@ def to_numpy(x: AnyArray, name: str) -> Array:
 
 
 def _copy_to_host(x: Any, name: str) -> Any:
-    """Copy an array to host memory without its gradient, so that `np.asarray` accepts it."""
+    """Copy an array to host memory without its gradient."""
     library = library_of(x)
     if library == "cupy":
         return x.get()
@@ -90,7 +89,7 @@ def _copy_to_host(x: Any, name: str) -> Any:
 
 
 def primal(x: Any, name: str) -> Any:
-    """Return the values of a JAX tracer without a gradient, or raise an InputError in `jax.jit`."""
+    """Return the values of a JAX tracer without gradient, or raise an InputError in `jax.jit`."""
     x = sys.modules["jax"].lax.stop_gradient(x)
     if is_traced(x):
         raise InputError(
@@ -121,14 +120,14 @@ def _from_torch(x: Any, name: str) -> Array:
 
 
 def _widen_extension(x: Array) -> Array:
-    """Convert the dtypes of ml_dtypes, such as the bfloat16 of JAX, to float32."""
+    """Convert dtypes of the package ml_dtypes, such as bfloat16, to float32."""
     if x.dtype.kind == "V" and x.dtype.name in {"bfloat16", "float8_e4m3fn", "float8_e5m2"}:
         return x.astype(np.float32)
     return x
 
 
 def read_only(x: AnyArray) -> Any:
-    """Return a read-only view of a NumPy array. Arrays of other libraries are not changed."""
+    """Return a read-only view of a NumPy array. Arrays of other libraries are unchanged."""
     if not isinstance(x, np.ndarray):
         return x
     view = x.view()
@@ -139,7 +138,7 @@ def read_only(x: AnyArray) -> Any:
 def inner(x: Array, y: Array) -> float:
     """Compute the inner product of two NumPy vectors without BLAS.
 
-    The rounding error of BLAS depends on its number of threads.
+    The result of BLAS depends on the number of threads because of rounding errors.
     """
     return float(np.einsum("i,i->", x, y))
 
@@ -175,7 +174,7 @@ def _through_namespace(result: Array, reference: AnyArray) -> AnyArray:
 
 
 def namespace(x: AnyArray) -> Any:
-    """Return the array-API namespace of an array of any library."""
+    """Return the array-API namespace of an array."""
     if isinstance(x, np.ndarray):
         return np
     from array_api_compat import array_namespace
@@ -212,7 +211,7 @@ def bfloat16_bits(x: AnyArray) -> Array | None:
 
 # ------------------------------------------------------------------------------------ gradients
 def carries_gradient(x: Any) -> bool:
-    """Return whether `x` has a gradient, so that its library records the operations on it."""
+    """Return whether the array library tracks the gradient of `x`."""
     if isinstance(x, _HOST_TYPES):
         return False
     if is_torch(x):
@@ -221,7 +220,7 @@ def carries_gradient(x: Any) -> bool:
 
 
 def is_computed_by_own_library(x: Any) -> bool:
-    """Return whether `x` is on a device or has a gradient, so that NumPy cannot process it."""
+    """Return whether `x` is on a device or has a gradient, so it must stay in its library."""
     return not isinstance(x, np.ndarray) and (is_on_device(x) or carries_gradient(x))
 
 
@@ -241,7 +240,7 @@ def as_scalar(x: Any) -> Scalar:
 
 
 def value_with_gradient(x: Any, value: Any) -> Any:
-    """Return `value` with the gradient of `x`, which differs from `value` by rounding errors."""
+    """Return an array with the values of `value` and the gradient of `x`."""
     return x + without_gradient(value - x) if carries_gradient(x) else value
 
 
@@ -252,7 +251,7 @@ def as_double(x: AnyArray) -> AnyArray:
 
 
 def double_dtype(xp: Any) -> Any:
-    """Return the dtype for double precision, which is float32 in JAX unless x64 is enabled."""
+    """Return float64, or float32 in JAX without x64."""
     if xp.__name__.startswith("jax"):
         return sys.modules["jax"].dtypes.canonicalize_dtype(np.float64)
     return xp.float64
@@ -270,7 +269,7 @@ def as_double_like(values: AnyArray, reference: AnyArray) -> AnyArray:
 
 
 def stack_scalars(values: list[Any]) -> AnyArray:
-    """Stack floats and zero-dimensional arrays into one array, which keeps their gradients."""
+    """Stack floats and zero-dimensional arrays into one array, and keep their gradients."""
     with_gradient = [value for value in values if carries_gradient(value)]
     if not with_gradient:
         return np.array(values, dtype=np.float64)

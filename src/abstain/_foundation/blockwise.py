@@ -1,7 +1,7 @@
-"""The kernels of `abstain._foundation.packed` in NumPy, applied to blocks that fit into the cache.
+"""NumPy versions of the kernels for `packed`, which process blocks of keys.
 
-Each function returns the same result as the function with the same name in `compiled`. The module
-`packed` describes the encoding of confidence and loss in the sort keys.
+Each function has a compiled version with the same name in `compiled`. The module `packed` documents
+the format of the sort keys.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infin
 
 
 def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
-    """Return the sums over sorted keys that determine AURC and AUGRC. See `compiled.sum_areas`."""
+    """Return the sums from which AURC and AUGRC are computed. See `compiled.sum_areas`."""
     n_samples = 0
     total_failures = 0
     last_risk = 0.0
@@ -79,7 +79,7 @@ def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
 def find_group_ends(
     keys: Array, starts_group: bool, ends_group: bool, merge: bool
 ) -> tuple[IntArray, IntArray, BoolArray]:
-    """Find the ends of tie groups among sorted keys. See `compiled.find_group_ends`."""
+    """Find the ends of tie groups in sorted keys. See `compiled.find_group_ends`."""
     # Entry i states whether a group boundary precedes key i.
     is_boundary = np.empty(keys.size + 1, np.bool_)
     is_boundary[0] = starts_group
@@ -100,7 +100,7 @@ def find_group_ends(
 
 
 def count_patterns(patterns: Array, loss: Array, counts: IntArray) -> bool:
-    """Add the counts of (failure, pattern) pairs to a table. See `compiled.count_patterns`."""
+    """Count successes and failures by bit pattern. See `compiled.count_patterns`."""
     for start in range(0, patterns.size, 8 * _BLOCK):
         block = slice(start, start + 8 * _BLOCK)
         if not _is_binary(loss[block]):
@@ -119,10 +119,7 @@ def _is_binary(loss: Array) -> bool:
 
 
 def iterate_group_ends(keys: Array, n_nonnegative: int) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield blocks of the tie groups, with the samples and failures up to the end of each group.
-
-    The numbers of samples and failures include all earlier groups.
-    """
+    """Yield blocks of tie groups with the cumulative numbers of samples and failures."""
     failures_before = 0
     for sign_start, sign_end in ((0, n_nonnegative), (n_nonnegative, keys.size)):
         for start in range(sign_start, sign_end, _BLOCK):

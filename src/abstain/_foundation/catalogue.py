@@ -7,7 +7,7 @@ from abstain.errors import UnknownNameError, suggest
 
 
 class Named(Protocol):
-    """An object with a name, such as the entry of a catalogue."""
+    """An object with a name, such as a catalogue entry."""
 
     @property
     def name(self) -> str:
@@ -18,10 +18,10 @@ EntryT = TypeVar("EntryT", bound=Named)
 
 
 def match_spelling(name: str, names: Iterable[str]) -> str:
-    """Return the existing name that differs from `name` only in hyphens and underscores.
+    """Return the registered name that equals `name` except for hyphens and underscores.
 
-    The names of scores contain underscores, but files of earlier versions contain hyphens. If no
-    name or several names match, `name` is returned unchanged.
+    Score names contain underscores, but files of earlier versions use hyphens. Without a unique
+    match, `name` is returned unchanged.
 
     Examples
     --------
@@ -39,19 +39,19 @@ def match_spelling(name: str, names: Iterable[str]) -> str:
 
 
 class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
-    """A mapping from names to entries, to which entries can be added.
+    """An extensible mapping from names to entries.
 
     Parameters
     ----------
     kind : str
         Noun for an entry in error messages, such as "metric".
     list_command : str, optional
-        Arguments of `abstain` that print all entries. The default is `list` and the plural of
-        `kind`.
+        Arguments of `abstain` that print all entries. The default is the command `list` with the
+        plural of `kind`.
 
     Notes
     -----
-    Names that differ only in hyphens and underscores are equivalent in look-ups.
+    Look-ups treat hyphens and underscores as equal.
     """
 
     def __init__(self, kind: str, *, list_command: str = "") -> None:
@@ -61,21 +61,21 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
         self._redirects: list[tuple[Mapping[str, Any], str]] = []
 
     def add(self, entry: EntryT) -> EntryT:
-        """Register an entry. A name that exists raises a ValueError."""
+        """Register an entry. If the name already exists, a ValueError is raised."""
         if entry.name in self._entries:
             raise ValueError(f"the {self._kind} {entry.name!r} is registered twice")
         self._entries[entry.name] = entry
         return entry
 
     def add_redirect(self, other: Mapping[str, Any], message: str) -> None:
-        """Set the error message for unknown names that another catalogue contains.
+        """Set the error message for names that belong to another catalogue.
 
         In the message, "{0!r}" stands for the name.
         """
         self._redirects.append((other, message))
 
     def __getitem__(self, name: str) -> EntryT:
-        """Return the entry called `name`. An unknown name raises an error with a suggestion."""
+        """Return the entry called `name`. An unknown name raises an UnknownNameError."""
         if name in self._entries:
             return self._entries[name]
         match = match_spelling(str(name), self._entries)

@@ -1,7 +1,7 @@
 """Validate the arguments of public functions, and normalize weights.
 
-An error message names the argument, the rule, the first invalid value with its index, and the
-remedy. Internal functions do not validate their arguments again.
+Error messages contain the argument, the rule, the first invalid value with its index, and a hint.
+Internal functions do not validate their arguments again.
 """
 
 import math
@@ -22,7 +22,7 @@ FIRST_INEXACT_INTEGER = 2**53
 def reject_entries(
     name: str, rule: str, values: Array, is_invalid: BoolArray, *, hint: str = ""
 ) -> None:
-    """Raise a DomainError that describes the first invalid entry, if an entry is invalid."""
+    """Raise a DomainError about the first invalid entry, if there is one."""
     if not is_invalid.any():
         return
     position = tuple(int(i) for i in np.argwhere(is_invalid)[0])
@@ -86,7 +86,7 @@ def finite(x: AnyArray, name: str, *, hint: str = "") -> Array:
 
 
 def confidence(x: AnyArray, name: str = "confidence", *, length: int | None = None) -> Array:
-    """Validate confidences, which are one finite number per sample."""
+    """Validate confidences, one finite number per sample."""
     values = vector(x, name, length=length, reference="labels")
     hint = "Drop these samples, or give an abstention the lowest confidence instead."
     floats = finite(_narrow_to_double(values), name, hint=hint)
@@ -98,7 +98,7 @@ def confidence(x: AnyArray, name: str = "confidence", *, length: int | None = No
 
 
 def reject_rounding_ties(values: Array, rounded: Array, name: str) -> None:
-    """Raise a DomainError if rounding to a float dtype makes different values equal."""
+    """Raise a DomainError if conversion to a float dtype makes different values equal."""
     first_inexact = FIRST_INEXACT_INTEGER if rounded.dtype == np.float64 else 2**24
     if values.dtype.kind in "biuO" and not (np.abs(rounded) >= first_inexact).any():
         return
@@ -119,7 +119,7 @@ def reject_rounding_ties(values: Array, rounded: Array, name: str) -> None:
 
 
 def loss(x: AnyArray, *, length: int | None = None) -> Array:
-    """Validate losses, which are one finite and non-negative number per sample."""
+    """Validate losses, one finite and non-negative number per sample."""
     losses = vector(x, "loss", length=length, reference="confidence")
     losses = finite(_narrow_to_double(losses), "loss")
     if losses.dtype.kind in "if" and losses.min() < 0:
@@ -134,10 +134,10 @@ _MIN_CONCLUSIVE = 30
 
 
 def reject_swapped_arguments(confidence: Array, loss: Array, *, is_batch: bool = False) -> None:
-    """Raise an InputError if confidence and loss were probably passed in the wrong order.
+    """Raise an InputError if confidence and loss are probably swapped.
 
-    The order is probably wrong if all confidences are 0 or 1 and the losses have many values in
-    [0, 1]. If `is_batch` is True, small batches of a larger data set are not tested.
+    The error is raised if all confidences are 0 or 1 and the losses have many values in [0, 1].
+    With `is_batch`, small batches of a larger data set are not checked.
     """
     if is_batch and confidence.size < _MIN_CONCLUSIVE:
         return
@@ -159,7 +159,7 @@ def reject_swapped_arguments(confidence: Array, loss: Array, *, is_batch: bool =
 
 
 def finite_sum(x: Array, name: str) -> Array:
-    """Return the array if its sum is finite. Raise a DomainError otherwise."""
+    """Return the array if its sum does not overflow. Raise a DomainError otherwise."""
     with np.errstate(over="ignore"):
         total = x.sum(dtype=np.float64) if x.dtype.kind == "f" else 0.0
     if not np.isfinite(total):
@@ -183,9 +183,9 @@ def _narrow_to_double(x: Array) -> Array:
 
 
 def weight(x: AnyArray | None, *, length: int, is_batch: bool = False) -> FloatArray | None:
-    """Validate sample weights, which are finite, non-negative and not all 0.
+    """Validate that sample weights are finite, non-negative and not all 0.
 
-    If `is_batch` is True, the samples are a batch of a larger data set and all weights may be 0.
+    With `is_batch`, all weights of the batch may be 0.
     """
     if x is None:
         return None
@@ -233,7 +233,7 @@ def fraction(x: float, name: str, *, low: float = 0.0, high: float = 1.0) -> flo
 
 
 def percent_hint(value: float) -> str:
-    """Return a hint for a number that may be a percentage where a fraction is expected."""
+    """Return a hint if a number is probably a percentage instead of a fraction."""
     return f". Did you mean {value / 100:g}? Values are fractions" if 1 < value <= 100 else ""
 
 
@@ -284,10 +284,10 @@ _MAX_SHIFT = 960
 
 
 def weight_scale(total: float, n: int) -> float:
-    """Return the factor that rescales n weights with the sum `total`.
+    """Return a factor by which n weights with sum `total` are multiplied.
 
-    The factor is 1 if the total is between 2^-52 and 2^52. A larger total is scaled to about 2^52.
-    A smaller total is scaled to n, so that the mean weight is 1.
+    The factor is 1 for totals from 2^-52 to 2^52. Larger totals are scaled to about 2^52. Smaller
+    totals are scaled to n, so that the mean weight is 1.
     """
     mantissa, exponent = math.frexp(total)
     if abs(exponent) <= _MAX_EXPONENT or not 0 < total < math.inf:
@@ -298,7 +298,7 @@ def weight_scale(total: float, n: int) -> float:
 
 
 def rescale_weights(weight: AnyArray | None) -> Any:
-    """Rescale very large or very small weights so that their sum of squares does not overflow."""
+    """Rescale very large or very small weights to prevent overflow of their sum of squares."""
     if weight is None:
         return None
     xp = namespace(weight)
@@ -317,7 +317,7 @@ def positive_weight_mask(weight: AnyArray | None) -> Any:
 def drop_zero_weights(weight: AnyArray | None, *columns: AnyArray) -> tuple[Any, ...]:
     """Rescale the weights, and select the rows with a positive weight from each column.
 
-    Returns the mask of the selected rows, their weights, and their entries in each column. The mask
+    The result contains the row mask, the selected weights and the selected column entries. The mask
     is None if all weights are positive.
     """
     weight = rescale_weights(weight)

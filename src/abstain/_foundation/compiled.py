@@ -1,7 +1,7 @@
-"""The kernels of `abstain._foundation.packed`, compiled by numba.
+"""Numba versions of the kernels for `packed`.
 
-Each function returns the same result as the NumPy function with the same name in `blockwise`. The
-module `packed` describes the encoding of confidence and loss in the sort keys.
+Each function has a NumPy version with the same name in `blockwise`. The module `packed` documents
+the format of the sort keys.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _BLOCK = 1024
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that compiles a function with numba and caches it on disk if possible."""
+    """Return a decorator that compiles a function with numba, with an on-disk cache if possible."""
 
     def compile_lazily(function: Callable[..., Any]) -> Any:
         try:
@@ -33,8 +33,8 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bool]:
     """Write the sort keys of non-negative confidences.
 
-    Returns the largest bit pattern, and whether all losses are 0 or 1. The keys are valid only if
-    the largest pattern is less than the pattern of infinity.
+    Returns the largest bit pattern and a flag, which is True if all losses are 0 or 1. If the
+    largest pattern is not below that of infinity, the keys are invalid.
     """
     one = keys.dtype.type(1)
     max_pattern = keys.dtype.type(0)
@@ -52,8 +52,9 @@ def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bo
 def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infinity: Any) -> int:
     """Write the sort keys of confidences of both signs.
 
-    The keys of non-negative confidences are written to the front of the array, the others to the
-    back. Returns the number of non-negative confidences, or -1 if a confidence is not finite.
+    Keys of non-negative confidences are at the front of the array, and keys of negative confidences
+    at the back. Returns the number of non-negative confidences, or -1 if a confidence is not
+    finite.
     """
     one = keys.dtype.type(1)
     front, back = 0, keys.size - 1
@@ -75,10 +76,11 @@ def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infin
 def _append_group_ends(
     keys: Array, start: int, end: int, buffer: IntArray, n_failures: int
 ) -> tuple[int, int]:
-    """Write the ends of the tie groups in ``keys[start:end]`` to the buffer.
+    """Write the ends and the cumulative failures of the tie groups in ``keys[start:end]``.
 
-    Row 0 of the buffer contains the ends, and row 1 the cumulative failures, both from entry 1 on.
-    Returns the number of used entries of the buffer and the cumulative failures.
+    Row 0 of the buffer contains the ends, and row 1 the cumulative failures. Entry 0 of each row is
+    reserved for the previous tie group. Returns the number of used entries and the total number of
+    failures.
     """
     group_ends, cumulative_failures = buffer[0], buffer[1]
     size = 1
@@ -95,9 +97,9 @@ def _append_group_ends(
 # zero. Both are safe, because all divisors are positive counts and all numbers are finite.
 @njit(fastmath={"reassoc", "contract"}, error_model="numpy")
 def _sum_buffer(buffer: IntArray, risk: FloatArray, size: int) -> tuple[int, float, int]:
-    """Sum the ranks of failures and the areas of trapezoids over the tie groups in the buffer.
+    """Sum the ranks of failures and the trapezoidal areas over the tie groups in the buffer.
 
-    The last tie group is then copied to entry 0, where the next block expects it.
+    The last tie group is copied to entry 0 of the buffer for the next block.
     """
     group_ends, cumulative_failures = buffer[0], buffer[1]
     doubled_rank_sum, doubled_area, n_untied = 0, 0.0, 0
@@ -120,7 +122,7 @@ def _sum_buffer(buffer: IntArray, risk: FloatArray, size: int) -> tuple[int, flo
 
 @njit()
 def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
-    """Return the sums over sorted keys that determine AURC and AUGRC.
+    """Return the sums over sorted keys from which AURC and AUGRC are computed.
 
     Returns four numbers:
 
@@ -154,10 +156,10 @@ def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
 def find_group_ends(
     keys: Array, starts_group: bool, ends_group: bool, merge: bool
 ) -> tuple[IntArray, IntArray, BoolArray]:
-    """Find the ends of tie groups among sorted keys.
+    """Find the ends of tie groups in sorted keys.
 
     `starts_group` states whether a group starts with the first key. `ends_group` states whether a
-    group ends with the last key. If `merge` is True, consecutive untied successes form one group.
+    group ends with the last key. With `merge`, consecutive untied successes form one group.
 
     Returns three arrays with one entry per group that ends among these keys: the number of keys up
     to its end, the number of failures up to its end, and whether it consists of untied successes.
@@ -194,9 +196,9 @@ def find_group_ends(
 
 @njit()
 def count_up_to(points: Array, values: Array) -> IntArray:
-    """Return the number of values that are at most each point.
+    """For each point, return the number of values that are less than or equal to it.
 
-    Both arrays are ascending, and the last value is greater than all points.
+    Both arrays are sorted in ascending order, and the last value exceeds all points.
     """
     counts = np.empty(points.size, np.int64)
     n_values = 0
@@ -209,9 +211,9 @@ def count_up_to(points: Array, values: Array) -> IntArray:
 
 @njit()
 def count_patterns(patterns: Array, loss: Array, counts: IntArray) -> bool:
-    """Add the counts of (failure, pattern) pairs to a table of shape (2, 65536).
+    """Count successes and failures by bit pattern in a table of shape (2, 65536).
 
-    Returns whether every loss is 0 or 1.
+    Returns False if a loss is not 0 or 1.
     """
     is_binary = True
     for i in range(patterns.size):

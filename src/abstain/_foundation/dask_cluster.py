@@ -60,9 +60,9 @@ async def _ping_scheduler(address: str) -> None:
 
 @contextmanager
 def start_local_cluster(n_workers: int, *, max_worker_deaths: int = 0) -> Iterator[Any]:
-    """Start a cluster on this machine with one thread per worker, and stop it at the end.
+    """Start a local cluster with one thread per worker, and stop it on exit.
 
-    A task fails if more than `max_worker_deaths` workers die while they compute the task.
+    A task fails after the death of more than `max_worker_deaths` workers that compute the task.
     """
     dask = import_distributed()
     with ExitStack() as stack:
@@ -88,7 +88,7 @@ def start_local_cluster(n_workers: int, *, max_worker_deaths: int = 0) -> Iterat
 
 
 def _kill_workers(cluster: Any, kind: Any, *_: Any) -> None:
-    """Kill the workers if an error or the user interrupts the run."""
+    """Kill the workers if the run ends with an error or is interrupted by the user."""
     if kind is None:
         return
     # Threads of workers cannot be stopped. Results of unfinished tasks would not be stored anyway.

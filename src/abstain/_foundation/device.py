@@ -26,7 +26,8 @@ from abstain.typing import AnyArray
 class DeviceArrays(NamedTuple):
     """Validated arrays of one library on one device.
 
-    The confidence has no gradient. The probability has the same values and keeps the gradient.
+    The field `confidence` has no gradient. The field `probability` has the same values and retains
+    the gradient.
     """
 
     confidence: Any
@@ -40,9 +41,9 @@ class DeviceArrays(NamedTuple):
 def is_computed_on_device(
     confidence: AnyArray, loss: AnyArray, *, uses_values: bool = False
 ) -> bool:
-    """Return whether the samples are on a device or have a gradient, so that NumPy is not used.
+    """Return whether the confidence or the loss is on a device or has a gradient.
 
-    A gradient of the confidence matters only if `uses_values` is True.
+    The gradient of the confidence is ignored unless `uses_values` is True.
     """
     if isinstance(confidence, np.ndarray) and isinstance(loss, np.ndarray):
         return False
@@ -95,7 +96,7 @@ def _move_to_one_device(
 
 
 def _require_finite_sums(loss: AnyArray, weight: AnyArray | None) -> None:
-    """Raise a DomainError if the sum of the loss, the weight or their product overflows."""
+    """Raise a DomainError if the sum of losses, of weights or of their products overflows."""
     xp = namespace(loss)
     summands = {"loss": loss}
     # Some libraries compute with NumPy, which would warn of an overflow.
@@ -135,7 +136,7 @@ def _move_loss(loss: AnyArray, confidence: AnyArray) -> AnyArray:
 
 
 def as_numpy_float(confidence: AnyArray) -> AnyArray:
-    """Convert confidences to the float dtype that they would have as a NumPy array."""
+    """Convert confidences to the float dtype that their NumPy conversion would have."""
     xp = namespace(confidence)
     if not xp.isdtype(confidence.dtype, "real floating"):
         return as_double(confidence)

@@ -1,8 +1,8 @@
 """Write files atomically, and publish sets of files to an output folder.
 
-Each set has a manifest, the file ``receipt.json``, with the inputs of the run and the hash of each
-file. All files are written to a hidden folder and then moved to the output folder. If a run is
-killed while it moves the files, the next run that uses the output folder moves the remaining files.
+The manifest of a set, ``receipt.json``, contains the inputs of the run and the hash of each file.
+All files are first written to a hidden folder and then moved to the output folder. If a run is
+killed during the move, the next run with this output folder completes the move.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def open_atomically(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file for writing, and rename it to `path` if the block raises no error."""
+    """Open a temporary file for writing, and rename it to `path` when the block succeeds."""
     temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
     try:
         with temporary.open("xb") as file:
@@ -53,7 +53,7 @@ def open_atomically(path: Path) -> Iterator[IO[bytes]]:
 
 
 def remove_stale_files(folder: Path, pattern: str = ".*.tmp") -> None:
-    """Remove temporary files that are older than an hour, which killed runs did not remove."""
+    """Remove temporary files that are older than an hour and belong to killed runs."""
     for path in folder.glob(pattern):
         # The file may have been removed already, or it may belong to another user.
         with contextlib.suppress(OSError):
@@ -77,7 +77,7 @@ _MAX_WAIT: Final = 60.0
 def lock_file(path: Path, msg: str, *, wait: float = 0.0) -> Iterator[None]:
     """Lock a file against other processes, or raise an InputError if another process has the lock.
 
-    If the file system does not support locks, the file is not locked.
+    On file systems without locks, this function has no effect.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def make_folder(path: Path) -> None:
 
 
 def describe_os_error(path: Path, error: OSError) -> str:
-    """Return the reason why a file cannot be written, as a clause of an error message."""
+    """Describe why a file cannot be written, as a clause of an error message."""
     files_above = [p for p in path.parents if p.exists() and not p.is_dir()]
     if files_above:
         return f"{str(files_above[0])!r} is a file, not a folder"
@@ -154,10 +154,11 @@ _MAX_MANIFEST_BYTES: Final = 1 << 20
 def check_output_folder(
     folder: Path, names: Iterable[str], *, extra_hashes: Mapping[str, str]
 ) -> None:
-    """Raise an InputError if the folder is not writable or contains other files with these names.
+    """Raise an InputError if the folder is not writable or contains unrelated files.
 
-    `extra_hashes` contains the hashes of files that abstain wrote without a manifest. A set that a
-    killed run did not publish completely is completed first.
+    Unrelated files have a name in `names` but no known hash. `extra_hashes` contains the hashes of
+    files that abstain wrote without a manifest. First, a partial publication by a killed run is
+    completed.
     """
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir():
@@ -180,10 +181,10 @@ def publish(
     *,
     extra_hashes: Mapping[str, str],
 ) -> None:
-    """Publish the files to a folder as one set, with a manifest that also contains `metadata`.
+    """Publish the files to a folder as one set, and add `metadata` to its manifest.
 
-    Files of the previous set that the new set does not contain are removed, unless the user changed
-    them.
+    Files of the previous set are removed if the new set does not contain them and the user did not
+    change them.
     """
     with _publication_lock(folder):
         _complete_publication(folder)
@@ -211,7 +212,7 @@ def _manifest(files: Mapping[str, bytes], metadata: Mapping[str, Any]) -> bytes:
 
 @contextlib.contextmanager
 def _publication_lock(folder: Path) -> Iterator[None]:
-    """Prevent other processes of this user on this machine from publishing to the folder."""
+    """Lock the folder against publication by other processes of this user on this machine."""
     # The lock file is in the folder for temporary files, because the output folder may not exist.
     user = getattr(os, "getuid", int)()
     key = _sha256(os.fsencode(folder.resolve()))[:16]
@@ -222,7 +223,7 @@ def _publication_lock(folder: Path) -> Iterator[None]:
 
 
 def published_hashes(folder: Path) -> dict[str, str]:
-    """Return the hashes of the files of a published set, from the manifest in its folder."""
+    """Return the hashes of the files of a published set from its manifest."""
     text = _read_small_text(folder / MANIFEST)
     if text is None:
         return {}
@@ -242,7 +243,7 @@ def _file_hashes(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def valid_set_names(hashes: Mapping[str, Any]) -> dict[str, str]:
-    """Return the hashes of the files whose name is valid for a file of a set."""
+    """Return the hashes of files whose names are valid in a set."""
     return {
         name: str(hash_value) for name, hash_value in hashes.items() if _VALID_NAME.fullmatch(name)
     }
@@ -258,7 +259,7 @@ def _read_small_text(path: Path) -> str | None:
 
 
 def _reject_other_files(folder: Path, names: Iterable[str], *hashes: Mapping[str, str]) -> None:
-    """Raise an InputError if a file with one of the names has none of the known hashes."""
+    """Raise an InputError if an existing file has none of the given hashes."""
     for name in (*names, MANIFEST):
         path = folder / name
         known_hashes = {files[name] for files in hashes if name in files}
@@ -268,7 +269,7 @@ def _reject_other_files(folder: Path, names: Iterable[str], *hashes: Mapping[str
 
 
 def _reject_other_file(path: Path, known_hashes: set[str]) -> None:
-    """Raise an InputError if a path exists and is not a file with one of the hashes."""
+    """Raise an InputError if an existing path is not a file with one of the hashes."""
     exists = path.exists() or path.is_symlink()
     if not exists or _has_hash(path, known_hashes):
         return
@@ -284,13 +285,13 @@ def _reject_other_file(path: Path, known_hashes: set[str]) -> None:
 
 
 def _reject_link_or_file(folder: Path) -> None:
-    """Raise an InputError if a path exists and is not a folder."""
+    """Raise an InputError if an existing path is not a folder."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise InputError(f"{str(folder)!r} is not a folder; move it away, or choose another folder")
 
 
 def _has_hash(path: Path, hashes: Iterable[str]) -> bool:
-    """Return whether a path is a regular file (not a link) with one of the hashes."""
+    """Return whether a path is a regular file with one of the hashes, not a link."""
     expected_hashes = set(hashes)
     is_link = path.is_symlink() or path.parent.is_symlink()
     if not expected_hashes or is_link or not path.is_file():
@@ -328,7 +329,7 @@ def _stage(parent: Path, content: Mapping[str, bytes]) -> Path:
 
 
 def _move_into_place(staged: Path, destination: Path) -> None:
-    """Rename the folder with the complete set of files, or remove it if the renaming fails."""
+    """Rename the complete folder, or remove it if this fails."""
     try:
         staged.rename(destination)
         _sync_folder(destination.parent)
@@ -338,7 +339,7 @@ def _move_into_place(staged: Path, destination: Path) -> None:
 
 
 def _complete_publication(folder: Path) -> None:
-    """Move all pending files to the output folder, including those of a killed run."""
+    """Move all pending files to the output folder, including files of killed runs."""
     pending = folder / _PENDING_FOLDER
     if not pending.is_dir():
         return
@@ -365,7 +366,7 @@ def _read_journal(path: Path) -> dict[str, Any]:
 def _replace_files(
     pending: Path, folder: Path, hashes: Mapping[str, str], previous_hashes: Mapping[str, str]
 ) -> None:
-    """Move the pending files to the output folder, and remove files of the previous set only."""
+    """Move the pending files to the output folder, and remove obsolete files."""
     remaining = [name for name in hashes if (pending / name).is_file()]
     manifest_hash = {MANIFEST: _sha256((pending / MANIFEST).read_bytes())}
     _reject_other_files(folder, remaining, previous_hashes, hashes, manifest_hash)
@@ -389,7 +390,7 @@ def _replace_files(
 
 
 def _remove_file(path: Path, hash_value: str) -> None:
-    """Remove a file that has this hash, and remove the folder of the file if it is empty."""
+    """Remove a file if it has this hash. Also remove its folder if it becomes empty."""
     if not _has_hash(path, [hash_value]):
         return
     path.unlink()
@@ -399,7 +400,7 @@ def _remove_file(path: Path, hash_value: str) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Write the names of the files in a folder to the disk, if the operating system supports it."""
+    """Flush the directory entries of a folder to disk, if the operating system supports this."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -22,15 +22,15 @@ _notebook_html = lazy_function("abstain.report.output:notebook_html")
 
 
 class NotebookDisplay:
-    """Base class of results that Jupyter displays as a table and a curve."""
+    """Base class of results with a table and a curve in Jupyter."""
 
     def _repr_html_(self) -> str:
-        """Return self-contained HTML for Jupyter, with escaped names."""
+        """Return self-contained HTML for Jupyter, in which names are escaped."""
         return str(_notebook_html(self))
 
 
 def is_arrow_table(source: object) -> bool:
-    """Return whether an object exports a table through the Arrow PyCapsule interface."""
+    """Return whether an object implements the Arrow PyCapsule interface for tables."""
     if not hasattr(source, "__arrow_c_stream__"):
         return False
     # A series exports a column through the same interface. It has a length, but no schema.
@@ -39,19 +39,19 @@ def is_arrow_table(source: object) -> bool:
 
 
 def is_list_of_rows(source: object) -> bool:
-    """Return whether an object is a list of mappings, one per row."""
+    """Return whether an object is a list of mappings."""
     return isinstance(source, list) and all(isinstance(row, Mapping) for row in source)
 
 
 def frame_from_rows(rows: Any, backend: Backend = "polars") -> AnyFrame:
-    """Create a dataframe from flat rows, or from a mapping of columns."""
+    """Create a dataframe from a list of rows or a mapping of columns."""
     import polars as pl
 
     return convert_frame(pl.DataFrame(rows, infer_schema_length=None), backend)
 
 
 def convert_frame(frame: "pl.DataFrame", backend: Backend) -> AnyFrame:
-    """Convert a Polars dataframe to a dataframe of another library.
+    """Convert a Polars dataframe to another library.
 
     Examples
     --------

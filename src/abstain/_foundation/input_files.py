@@ -1,6 +1,6 @@
 """Open input files, and raise errors with clear messages for missing or damaged files.
 
-The functions reject folders, pipes, devices and files that are too large before they read data.
+Folders, pipes, devices and oversized files raise an error before data are read.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ _MEMORY_LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memor
 
 # ------------------------------------------------------------------------------------ paths
 def check_exists(path: Path) -> None:
-    """Raise an InputError that suggests a similar name if a path does not exist."""
+    """If a path does not exist, raise an InputError that suggests a similar name."""
     with os_errors_as_input_errors(str(path), path):
         path.stat()
 
@@ -89,7 +89,7 @@ def _missing_file_message(path: Path) -> str:
 # ------------------------------------------------------------------------------------ contents
 @contextmanager
 def open_regular_file(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a regular file. A folder, a pipe or a device raises an InputError."""
+    """Open a regular file. Folders, pipes and devices raise an InputError."""
     with os_errors_as_input_errors(path.name, path):
         file_size(path)
         # A pipe may have replaced the file in the meantime, and opening must not wait for it.
@@ -137,7 +137,7 @@ def read_text(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> str:
 
 
 def read_json_object(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> dict[str, Any]:
-    """Return the fields of a file that contains one JSON object, as `parse_object` does."""
+    """Return the fields of a JSON file that contains one object."""
     return parse_object(read_text(path, max_bytes))
 
 
@@ -148,7 +148,7 @@ def input_sha256(path: Path) -> str:
 
 
 def last_line(path: Path) -> str:
-    """Return the last line of a text file of any size, with invalid UTF-8 replaced."""
+    """Return the last line of a text file, with invalid UTF-8 replaced."""
     with open_regular_file(path) as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(end - _TAIL_BYTES, 0))
@@ -161,10 +161,10 @@ def last_line(path: Path) -> str:
 def library_errors_as_format_errors(
     source: str, format_name: str, panics: tuple[type[BaseException], ...] = ()
 ) -> Iterator[None]:
-    """Convert every error in the block, such as an error of a library, to a FileFormatError.
+    """Convert every error in the block to a FileFormatError.
 
-    Use the block only for calls of a library that parses a file. `panics` contains error types of
-    the library that do not inherit from `Exception`.
+    The block should contain only calls of a library that parses a file. `panics` contains error
+    types of the library that do not inherit from `Exception`.
     """
     # Libraries raise many types of errors for invalid bytes, so all types are converted.
     library_errors: tuple[type[BaseException], ...] = (Exception, *panics)
@@ -185,7 +185,7 @@ def library_errors_as_format_errors(
 
 
 def _short_reason(error: BaseException) -> str:
-    """Return the message of an error on one line, shortened if it is long."""
+    """Return an error message on one line, truncated if it is long."""
     reason = " ".join(str(error).split()) or type(error).__name__
     if len(reason) > _MAX_REASON_LENGTH:
         reason = reason[:_MAX_REASON_LENGTH] + "..."
@@ -194,7 +194,7 @@ def _short_reason(error: BaseException) -> str:
 
 # ------------------------------------------------------------------------------------ memory
 def check_fits_memory(n_bytes: int, source: str, description: str) -> None:
-    """Raise a FileFormatError if data need more than the available memory."""
+    """Raise a FileFormatError if data require more than the available memory."""
     available = available_memory()
     if n_bytes > available:
         raise FileFormatError(

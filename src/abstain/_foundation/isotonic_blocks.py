@@ -1,7 +1,7 @@
 """Compute the blocks of isotonic regression by the pool-adjacent-violators algorithm.
 
-The blocks define lower convex hulls and isotonic calibration maps. `scipy.optimize` also contains
-isotonic regression, but its import takes longer than most calls.
+Lower convex hulls and isotonic calibration maps are computed from these blocks. `scipy.optimize`
+also contains isotonic regression, but its import takes longer than most calls.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ _LOOP_BELOW = 256
 def isotonic_block_ends(sums: FloatArray, weight: FloatArray) -> IntArray:
     """Return the last index of each block of an increasing isotonic regression.
 
-    The mean of a block is the sum of `sums` divided by the sum of `weight` over its entries.
+    The mean of a block is sum(`sums`) / sum(`weight`) over its entries.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def isotonic_block_ends(sums: FloatArray, weight: FloatArray) -> IntArray:
 
 
 def _pool_in_loop(sums: FloatArray, weight: FloatArray) -> IntArray:
-    """Return the last index of each block, as `isotonic_block_ends` does, with a Python loop."""
+    """Return the last index of each block with a Python loop."""
     block_sums: list[float] = []
     block_weights: list[float] = []
     block_ends: list[int] = []

@@ -1,7 +1,7 @@
-"""Parse records from JSON text, and register the function that reads each kind of record.
+"""Parse records from JSON text, and register a reader for each kind of record.
 
-The functions are registered here, because the package `abstain.tables`, which reads the files,
-cannot import all packages that define records.
+The registry is in this module, because `abstain.tables` cannot import all packages that define
+records.
 """
 
 import json
@@ -31,7 +31,7 @@ ARCHIVE_READERS: "dict[str, Callable[[Mapping[str, Any], Mapping[str, Array]], A
 
 @contextmanager
 def invalid_file_errors(description: str) -> Iterator[None]:
-    """Convert an InputError in the block to a FileFormatError that names the kind of file."""
+    """Convert an InputError to a FileFormatError that names the kind of file."""
     try:
         yield
     except InputError as error:
@@ -39,17 +39,17 @@ def invalid_file_errors(description: str) -> Iterator[None]:
 
 
 def parse_record(text: str, kind: str, versions: tuple[int, ...]) -> tuple[dict[str, Any], int]:
-    """Return the fields and the version of a record of one kind in a supported version."""
+    """Return the fields and the version of a record, and validate its kind and version."""
     fields = parse_object(text)
     pop_kind(fields, (kind,))
     return fields, pop_version(fields, "version", versions)
 
 
 def parse_object(text: str, *, finite: bool = True) -> dict[str, Any]:
-    """Return the fields of a JSON object. A field that occurs twice raises an InputError.
+    """Return the fields of a JSON object. Duplicate fields raise an InputError.
 
-    If `finite` is True, NaN and infinity also raise an error. The error message is a clause such as
-    "the field `n` occurs twice", to which the caller adds the name of the file.
+    With `finite`, NaN and infinity also raise an InputError. Error messages are clauses without the
+    file name, such as "the field `n` occurs twice".
     """
     value = parse_value(text, finite=finite)
     if not isinstance(value, dict):
@@ -58,7 +58,7 @@ def parse_object(text: str, *, finite: bool = True) -> dict[str, Any]:
 
 
 def parse_value(text: str, *, finite: bool = True) -> Any:
-    """Return the value of a JSON text, with the same errors as `parse_object`."""
+    """Parse a JSON text, with the same errors as `parse_object`."""
     source: object = text
     if not isinstance(source, str):
         raise_error(f"it must be JSON text; got {type(source).__name__}")
@@ -88,7 +88,7 @@ _ESCAPE = re.compile(
 def replace_lone_surrogates(text: str) -> str:
     r"""Replace half of a surrogate pair, such as ``\ud83d`` alone, by U+FFFD.
 
-    JSON permits half of a surrogate pair, but no text encoding can represent it.
+    JSON permits unpaired surrogates, which no text encoding can represent.
     """
     if "\\ud" not in text and "\\uD" not in text:
         return text
@@ -109,7 +109,7 @@ def _reject_constant(name: str) -> NoReturn:
 
 
 def pop_kind(fields: dict[str, Any], kinds: Iterable[str]) -> str:
-    """Remove the field `kind` and return its value, which must be one of `kinds`."""
+    """Remove the field `kind` and return its value, which must be in `kinds`."""
     kind = fields.pop("kind", None)
     allowed_kinds = list(kinds)
     if kind not in allowed_kinds:
@@ -127,7 +127,7 @@ def _invalid_kind_message(kind: object, allowed_kinds: list[str]) -> str:
 
 
 def pop_version(fields: dict[str, Any], name: str, versions: tuple[int, ...]) -> int:
-    """Remove the version and return its value, which must be one of `versions`."""
+    """Remove the version and return its value, which must be in `versions`."""
     version = fields.pop(name, None)
     if type(version) is not int or version not in versions:
         rule = f"must be {' or '.join(map(str, versions))}"
@@ -136,7 +136,7 @@ def pop_version(fields: dict[str, Any], name: str, versions: tuple[int, ...]) ->
 
 
 def short_repr(value: object) -> str:
-    """Return the repr of a value in at most 60 characters, for an error message."""
+    """Return the repr of a value, truncated to 60 characters."""
     try:
         text = repr(value)
     except ValueError:
@@ -145,5 +145,5 @@ def short_repr(value: object) -> str:
 
 
 def raise_error(clause: str) -> NoReturn:
-    """Raise an InputError with this message, without the error that caused it."""
+    """Raise an InputError without exception chaining."""
     raise InputError(clause) from None

@@ -1,4 +1,4 @@
-"""Import modules when one of their names is used, and load optional packages."""
+"""Import modules on first use, and load optional packages."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class LazyModule:
-    """A module that is imported when one of its attributes is first accessed.
+    """A module that is imported when an attribute is first accessed.
 
     Examples
     --------
@@ -23,7 +23,7 @@ class LazyModule:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        """Import the module and store the attribute."""
+        """Import the module and return the attribute, which is stored for later access."""
         if name.startswith("__"):
             # Python looks up special attributes on any object, which must not import the module.
             raise AttributeError(name)
@@ -37,7 +37,7 @@ special = LazyModule("scipy.special")
 
 
 def lazy_function(path: str) -> Callable[..., Any]:
-    """Return a function that imports ``module:name`` when it is called, and then calls it.
+    """Return a function that imports and calls ``module:name``.
 
     Examples
     --------
@@ -57,10 +57,10 @@ LazyExports = tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]
 
 
 def lazy_exports(package: str, **names_by_module: Iterable[str]) -> LazyExports:
-    """Return `__all__`, `__getattr__` and `__dir__` of a package with lazy imports.
+    """Return `__all__`, `__getattr__` and `__dir__` for lazy imports in a package.
 
-    `names_by_module` contains the public names of each module of the package. A dot in the name of
-    a module is written as two underscores. The package contains the following line::
+    `names_by_module` contains the public names of each module of the package. In module names, two
+    underscores stand for a dot. The package contains the following line::
 
         __all__, __getattr__, __dir__ = lazy_exports(__name__, module=("Name", "Other"))
     """
@@ -95,13 +95,13 @@ def is_installed(module: str) -> bool:
 
 
 def load_kernels(module: str) -> Any:
-    """Return a module of numba kernels, or None without numba or if ABSTAIN_NO_NUMBA is 1."""
+    """Return a module of numba kernels, or None if numba is missing or ABSTAIN_NO_NUMBA is 1."""
     return None if os.environ.get("ABSTAIN_NO_NUMBA") == "1" else _import_kernels(module)
 
 
 @cache
 def _import_kernels(module: str) -> Any:
-    """Import a module of numba kernels. Return None if numba is missing or does not work."""
+    """Return a module of numba kernels, or None if numba is missing or does not work."""
     if not is_installed("numba"):
         return None
     try:

@@ -26,7 +26,7 @@ def distinct_names(values: Array, argument: str) -> list[Hashable]:
 
 
 def _offsets_from_min(values: Array) -> IntArray | None:
-    """Return integers minus their minimum, or None if sorting is faster than counting."""
+    """Return the differences of integers from their minimum, or None if the range is too large."""
     if values.dtype.kind not in "iu" or values.size == 0:
         return None
     min_value = int(values.min())
@@ -38,13 +38,13 @@ def _offsets_from_min(values: Array) -> IntArray | None:
 
 
 def _integers_from_mask(occurs: BoolArray, values: Array) -> list[Hashable]:
-    """Return the distinct integers, given a mask of their differences from the minimum."""
+    """Return the integers whose difference from the minimum is marked in a mask."""
     min_value = int(values.min())
     return [min_value + offset for offset in np.flatnonzero(occurs).tolist()]
 
 
 def sort_names(names: Iterable[Hashable]) -> list[Hashable]:
-    """Sort names. Names of types that cannot be compared are sorted by type and then by text."""
+    """Sort names. Names of incomparable types are sorted by type and then by text."""
     names = list(names)
     try:
         return sorted(names)  # type: ignore[type-var]
@@ -53,7 +53,7 @@ def sort_names(names: Iterable[Hashable]) -> list[Hashable]:
 
 
 def encode_names(values: Array, argument: str) -> tuple[list[Hashable], IntArray]:
-    """Return the distinct names, and the index of each value among the names, shape (n,)."""
+    """Return the distinct names and the index of each value in them, shape (n,)."""
     offsets = _offsets_from_min(values)
     if offsets is not None:
         occurs = np.bincount(offsets) > 0
@@ -67,7 +67,7 @@ def encode_names(values: Array, argument: str) -> tuple[list[Hashable], IntArray
 
 
 def validate_codes(values: AnyArray, argument: str, n: int) -> IntArray:
-    """Return the integer code, from 0 on, of the class or cluster name of each of n samples."""
+    """Return the integer code of each sample's class or cluster, starting at 0."""
     names = to_numpy(values, argument)
     if names.shape != (n,):
         raise ShapeError(

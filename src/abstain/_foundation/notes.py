@@ -19,7 +19,7 @@ READING_KINDS: Final = frozenset({COLUMNS, EXTERNAL_CONFIDENCE, DROPPED, ABSTENT
 
 @dataclass(frozen=True)
 class RowCount:
-    """The number of rows that a note concerns, and the number of all rows of a table."""
+    """The number of rows that a note refers to, and the total number of rows."""
 
     n: int
     n_total: int
@@ -31,20 +31,20 @@ class RowCount:
 
 @dataclass(frozen=True)
 class Note:
-    """A note or a warning that concerns all data or one split.
+    """A note or a warning about all data or one split.
 
     Attributes
     ----------
     kind : str
-        Topic of the note. Reports group notes of the same kind.
+        Topic of the note. Notes of the same kind are grouped in reports.
     text : str
-        Text of the note. If `rows` is set, the text continues after the number of rows.
+        Text of the note. If `rows` is set, the number of rows precedes the text.
     split : tuple of (column, value)
         Split that the note concerns, or an empty tuple for all data.
     score : str
         Name of the confidence score that the note concerns, or an empty text.
     level : {"note", "warning"}
-        Importance of the note. A warning means that numbers may be wrong.
+        Importance of the note. A warning indicates that results may be wrong.
     rows : RowCount or None
         Number of rows that the note concerns.
     source : str
@@ -79,7 +79,7 @@ class Note:
         return self.message
 
     def within(self, source: str) -> "Note":
-        """Return the note with the name of a file or data set added before its source."""
+        """Return the note with a file or data set name added to its source."""
         if self.source.startswith(source):
             return self
         full_source = f"{source}: {self.source}" if self.source else source
@@ -87,7 +87,7 @@ class Note:
 
 
 def merge_notes(parts: Iterable[tuple[int, Iterable[Note]]]) -> tuple[Note, ...]:
-    """Combine the notes on chunks of a table, and add up the row counts of equal notes.
+    """Merge the notes on chunks of a table, and sum the row counts of equal notes.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ def format_option(name: str, value: object = None) -> str:
 
 @contextmanager
 def option_format(writer: Writer) -> Iterator[None]:
-    """Use another writer for `format_option` inside the block, such as a writer of flags."""
+    """Format options by another function inside the block, for example as command-line flags."""
     token = _WRITER.set(writer)
     try:
         yield

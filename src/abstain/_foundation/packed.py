@@ -1,18 +1,18 @@
 """Pack a confidence and its 0/1 loss into one sort key, so that one sort orders all samples.
 
 A key is an unsigned integer as wide as the confidence. Bit 0 contains the loss (1 for a failure).
-The other bits contain the bit pattern of the confidence without its sign bit. The bit pattern of a
-non-negative confidence is complemented, so ascending keys are in descending order of confidence.
+The other bits contain the bit pattern of the confidence without its sign bit. For non-negative
+confidences, these bits are inverted, so that ascending keys have descending confidences.
 
-The sign is not part of the key. Keys of non-negative confidences are at the front of the array, and
-keys of negative confidences at the back. Both ranges are sorted. Neighbors in a range have equal
-confidences if they differ at most in bit 0.
+The key does not contain the sign. Keys of non-negative confidences are at the front of the array,
+and keys of negative confidences at the back. Both ranges are sorted. Keys of the same sign that
+differ at most in bit 0 have the same confidence.
 
 Sorting keys is several times faster than `np.argsort`. 16-bit confidences have 65,536 patterns,
 which are counted instead of sorted.
 
-The functions return None for input that they cannot process exactly, including invalid input.
-Callers then use a slower implementation, which also raises the errors for invalid input.
+The functions return None for invalid input and for input that keys cannot represent exactly. For
+such input, callers use a slower implementation, which validates the input.
 """
 
 import sys
@@ -35,7 +35,7 @@ _MAX_SAMPLES = 1 << 31
 
 
 class FloatLayout(NamedTuple):
-    """The bit patterns of a float format as unsigned integers."""
+    """Unsigned integer type of a float format, and bit patterns of its sign bit and infinity."""
 
     unsigned: Any
     sign_bit: int
@@ -63,7 +63,7 @@ _KERNEL_LOSS_DTYPES = {np.dtype(name) for name in ("?", "u1", "i4", "i8", "f4", 
 
 
 class PackedKernels(Protocol):
-    """The kernels, which `blockwise` implements with NumPy and `compiled` with numba."""
+    """Protocol of the kernels in `blockwise` (NumPy) and `compiled` (numba)."""
 
     pack_nonnegative: Callable[[Array, Array, Array], tuple[int, bool]]
     pack_by_sign: Callable[[Array, Array, Array, Any, Any], int]
@@ -83,12 +83,12 @@ def kernels() -> PackedKernels:
 
 @dataclass
 class KernelSelection:
-    """Select NumPy kernels first, and compiled kernels after many samples have been sorted."""
+    """Select NumPy kernels until many samples have been sorted, and then compiled kernels."""
 
     n_samples: int = 0
 
     def kernels(self, n: int) -> PackedKernels:
-        """Return the kernels for n more samples, and load numba only if this saves time."""
+        """Return the kernels to use for the next n samples."""
         is_loaded = _COMPILED in sys.modules
         if is_loaded or self.n_samples >= _N_BEFORE_NUMBA:
             return kernels()
@@ -108,7 +108,7 @@ MergedGroups: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray | None, 
 
 
 class VertexBlock(NamedTuple):
-    """Consecutive distinct confidences in descending order, with the fields of `TieGroups`."""
+    """A block of distinct confidences in descending order, with the fields of `TieGroups`."""
 
     confidence: Array
     weight: Array
@@ -119,7 +119,7 @@ class VertexBlock(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PackedKeys:
-    """Sorted keys of samples with a 0/1 loss, in the encoding that the module describes."""
+    """Sorted keys of samples with a 0/1 loss."""
 
     #: Keys in the order of descending confidence, shape (n,).
     keys: Array
@@ -131,7 +131,7 @@ class PackedKeys:
     kernels: PackedKernels
 
     def groups(self) -> Groups:
-        """Return the distinct confidences in descending order, with the counts of each."""
+        """Return the distinct confidences with their numbers of samples and failures."""
         return self._groups(merge=False)[:4]
 
     def merged_groups(self) -> MergedGroups:
@@ -139,7 +139,7 @@ class PackedKeys:
         return self._groups(merge=True)
 
     def vertices(self) -> Iterator[VertexBlock]:
-        """Yield blocks of distinct confidences, so that no array of all groups is created."""
+        """Yield the distinct confidences in blocks."""
         weight_before = 0.0
         loss_before = 0.0
         blocks = blockwise.iterate_group_ends(self.keys, self.n_nonnegative)
@@ -157,7 +157,7 @@ class PackedKeys:
             loss_before = cumulative_loss[-1]
 
     def _groups(self, *, merge: bool) -> MergedGroups:
-        """Return the tie groups, with untied successes merged if `merge` is True."""
+        """Return the tie groups. With `merge`, consecutive untied successes form one group."""
         blocks = list(self._group_end_blocks(merge=merge))
         group_ends = np.concatenate([ends for ends, _, _ in blocks])
         cumulative_failures = np.concatenate([failures for _, failures, _ in blocks])
@@ -167,7 +167,7 @@ class PackedKeys:
         return self.confidence_at(group_ends), n_samples, n_failures, None, is_merged
 
     def _group_end_blocks(self, *, merge: bool) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:
-        """Yield blocks of the results of `find_group_ends`, counted from the first sample."""
+        """Yield the results of `find_group_ends` for each block, relative to the first sample."""
         failures_before = 0
         starts_group = True
         for sign_start, sign_end in ((0, self.n_nonnegative), (self.n_nonnegative, self.keys.size)):
@@ -205,8 +205,8 @@ def pack_and_sort(
 ) -> PackedKeys | None:
     """Pack samples into keys and sort the keys.
 
-    The result is None if a confidence is not a finite float32 or float64 number or if a loss is not
-    0 or 1.
+    If a confidence is not a finite float32 or float64 number, or a loss is not 0 or 1, the result
+    is None.
     """
     implementation = implementation or kernels()
     layout = _LAYOUTS.get(confidence.dtype)
@@ -232,14 +232,14 @@ def pack_and_sort(
 
 
 def _view_contiguous(x: Array, dtype: Any) -> Array:
-    """Return a contiguous read-only view, for which numba compiles only one variant."""
+    """Return a contiguous read-only view."""
     view: Array = np.ascontiguousarray(x).view(dtype)
     view.setflags(write=False)
     return view
 
 
 def _loss_for_kernels(loss: Array) -> Array | None:
-    """Convert the loss to a dtype of the kernels, or return None if the conversion would round."""
+    """Convert the loss to a dtype of the kernels, or return None if the conversion is inexact."""
     if loss.dtype in _KERNEL_LOSS_DTYPES:
         return _view_contiguous(loss, loss.dtype)
     if np.can_cast(loss.dtype, np.float64):
@@ -250,7 +250,7 @@ def _loss_for_kernels(loss: Array) -> Array | None:
 def sorted_keys(confidence: Array, loss: Array) -> PackedKeys | None:
     """Pack validated samples without weights into keys and sort the keys.
 
-    The result is None if keys cannot represent the samples, or if counting is faster than sorting.
+    If keys cannot represent the samples, or counting is faster than sorting, the result is None.
     """
     implementation = _SELECTION.kernels(confidence.size)
     if confidence.dtype != np.float16:
@@ -269,9 +269,9 @@ def is_counted(confidence: Array) -> bool:
 def count_failures(
     patterns: Array, loss: Array, implementation: PackedKernels | None = None, *, infinity: int
 ) -> Groups | None:
-    """Group confidences of 16 bits with a 0/1 loss by counting their bit patterns.
+    """Group 16-bit confidences with a 0/1 loss by counting bit patterns.
 
-    The result is None if a confidence is not finite or if a loss is not 0 or 1.
+    If a confidence is not finite or a loss is not 0 or 1, the result is None.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def count_failures(
 def count_half_precision(
     confidence: Array, loss: Array, weight: FloatArray | None
 ) -> Groups | None:
-    """Group float16 confidences with any loss and weight by counting their bit patterns."""
+    """Group float16 confidences with any loss and weight by counting bit patterns."""
     patterns = confidence.view(np.uint16)
     if weight is None:
         groups = count_failures(patterns, loss, _NUMPY, infinity=HALF_INFINITY)
@@ -329,9 +329,9 @@ def _sum_by_pattern(patterns: Array, values: FloatArray) -> FloatArray:
 def _groups_of_patterns(
     n_samples: IntArray, weight: FloatArray, loss: FloatArray, infinity: int
 ) -> Groups | None:
-    """Return the groups of the bit patterns that occur, given sums over the samples by pattern.
+    """Return the tie groups, given the sums of each bit pattern.
 
-    The result is None if an occurring pattern represents infinity or NaN.
+    If a confidence is infinite or NaN, the result is None.
     """
     for sums_by_pattern in (n_samples, weight, loss):
         # -0.0 equals 0.0, so both patterns form one group.

@@ -9,7 +9,7 @@ from abstain.typing import Rng
 
 
 def as_generator(rng: Rng) -> np.random.Generator:
-    """Return a random number generator for a seed, a generator or None (a random seed)."""
+    """Return a random number generator for a seed, a generator or None (random seed)."""
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is None:
@@ -31,5 +31,5 @@ def as_seed(rng: Rng) -> int:
 
 
 def named_generator(seed: int, name: str) -> np.random.Generator:
-    """Return a generator for a component of a program, independent of all other components."""
+    """Return a generator for component `name`, independent of those of other components."""
     return np.random.default_rng((seed, crc32(name.encode())))

@@ -1,8 +1,8 @@
 """Validate the fields of records, which are frozen dataclasses, by their type annotations.
 
-The annotation of a field contains its bounds as a `msgspec.Meta` or its choices as a `Literal`.
-msgspec validates the values strictly, so the text "3" is not a number and True is not a count. This
-module adds error messages that name the field and the value, and a validation of array shapes.
+Annotations contain the bounds of a field as a `msgspec.Meta` or its choices as a `Literal`. msgspec
+validates the values strictly, so the text "3" is not a number and True is not a count. This module
+adds the validation of array shapes, and error messages with the field and the value.
 """
 
 import math
@@ -48,20 +48,20 @@ DISTINCT = Meta(extra={"once": True})
 
 
 def between(low: float, high: float) -> Meta:
-    """Declare the range of a number, including both bounds."""
+    """Declare that a number is in [low, high]."""
     return Meta(ge=low, le=high)
 
 
 def axes(*axis_names: str) -> Meta:
     """Declare the names of the axes of an array.
 
-    All fields of a record in which an axis occurs must have the same length along this axis.
+    An axis must have the same length in all fields of a record.
     """
     return Meta(extra={"axes": axis_names})
 
 
 def entries(axis: str, description: str, *, distinct: bool = False) -> Meta:
-    """Declare a tuple with at least one entry, the name of its axis and its description."""
+    """Declare a nonempty tuple, the name of its axis and its description."""
     extra = {"axes": (axis,), "description": description, "distinct": distinct}
     return Meta(min_length=1, extra=extra)
 
@@ -73,7 +73,7 @@ ClassNames = Annotated[
 
 @dataclass(frozen=True)
 class _Schema:
-    """The fields of a record class as msgspec types, and rules that msgspec does not validate."""
+    """The msgspec types of the fields of a record class, and additional rules."""
 
     struct: type[msgspec.Struct]
     types: dict[str, types.Type]
@@ -82,7 +82,7 @@ class _Schema:
 
 @cache
 def _schema(kind: Any) -> _Schema:
-    """Return the fields and rules of a record class."""
+    """Return the field types and additional rules of a record class."""
     hints = get_type_hints(kind, include_extras=True)
     names = [field.name for field in fields(kind)]
     struct = msgspec.defstruct(kind.__name__, [(name, hints[name]) for name in names])
@@ -97,7 +97,7 @@ def _schema(kind: Any) -> _Schema:
 
 
 def _extra_rules(t: types.Type) -> dict[str, Any]:
-    """Return the rules in the annotation of a field that msgspec does not validate."""
+    """Return the additional rules in a field's annotation, which msgspec does not check."""
     member_types = t.types if isinstance(t, types.UnionType) else (t,)
     for member_type in member_types:
         if isinstance(member_type, types.Metadata):
@@ -106,7 +106,7 @@ def _extra_rules(t: types.Type) -> dict[str, Any]:
 
 
 def _value_type(t: types.Type) -> types.Type:
-    """Return the type of a field without None and without its annotation."""
+    """Return the type of a field, without the alternative None and without annotations."""
     if isinstance(t, types.UnionType):
         t = next(x for x in t.types if not isinstance(x, types.NoneType))
     return t.type if isinstance(t, types.Metadata) else t
@@ -116,8 +116,8 @@ def check(record: object, *, owner: str = "") -> None:
     """Validate each field of a new record, and convert it to the declared type.
 
     Records call this function in `__post_init__`. An invalid value raises an InputError that names
-    the field and the value. If `owner` is set, such as "a decision rule", the message also contains
-    the owner of the field.
+    the field and the value. If `owner` is set, such as to "a decision rule", the message contains
+    it.
     """
     owner_phrase = f" of {owner}" if owner else ""
     for name, value in _validated_fields(record, str, owner_phrase).items():
@@ -127,8 +127,8 @@ def check(record: object, *, owner: str = "") -> None:
 def check_unconverted(record: object, display_name: Callable[[str], str] = str) -> None:
     """Validate each field of a new record without converting it.
 
-    Use this function if the values must remain as written, so that 1 differs from 1.0. Error
-    messages contain ``display_name(field)``.
+    The original values are retained, so integers are not converted to floats. Error messages
+    contain ``display_name(field)``.
     """
     _validated_fields(record, display_name, "")
 
@@ -167,7 +167,7 @@ def check_value(value: Any, kind: Any, name: str) -> Any:
 
 
 def check_distinct(values: Any, name: str, *, allow_empty: bool = True) -> None:
-    """Raise an InputError unless the values are a list or tuple of distinct values."""
+    """Raise an InputError if the values are not a list or tuple of distinct values."""
     if not isinstance(values, list | tuple) or not (values or allow_empty):
         rule = "a list" if allow_empty else "a list that is not empty"
         raise InputError(f"`{name}` must be {rule}; got {short_repr(values)}")
@@ -196,14 +196,14 @@ def check_field_names(values: Mapping[str, Any], names: Collection[str], descrip
 
 
 def from_nested_fields(kind: Callable[..., RecordT], values: object, description: str) -> RecordT:
-    """Create a record from a JSON object that is a field of another record."""
+    """Create a record from a JSON object nested in another record."""
     if not isinstance(values, dict):
         raise_error(f"{description} must be an object with its fields; got {short_repr(values)}")
     return from_fields(kind, values, description)
 
 
 def _to_python_number(value: Any) -> Any:
-    """Convert NumPy numbers to Python numbers, including those in lists and tuples."""
+    """Convert NumPy numbers to Python numbers, also in lists and tuples."""
     if isinstance(value, np.generic):
         return value.item()
     if type(value) in {list, tuple}:
@@ -240,7 +240,7 @@ def _check_axes(name: str, value: Any, rules: Mapping[str, Any], sizes: dict[str
 def _check_array_axes(
     name: str, array: Array, axis_names: tuple[str, ...], sizes: dict[str, int]
 ) -> None:
-    """Raise an error unless an array contains floats and has the declared axes."""
+    """Raise an error if an array is not floating-point or does not have the declared axes."""
     if array.dtype.kind != "f":
         raise InputError(f"`{name}` must be an array of floats; got {array.dtype} values")
     shape = f"({axis_names[0]},)" if len(axis_names) == 1 else f"({', '.join(axis_names)})"
@@ -300,7 +300,7 @@ def _validation_error(
 def _item_error(
     error: msgspec.ValidationError, name: str, field_type: types.Type, value: Any, index: int
 ) -> InputError:
-    """Return an error for an invalid item of a list."""
+    """Return an error about an invalid item of a list."""
     item_type = _item_type(field_type, index)
     if isinstance(item_type, types.DataclassType):
         return InputError(str(error))
@@ -328,7 +328,7 @@ def _item_type(kind: Any, index: int) -> types.Type:
 
 
 def _rule_text(t: Any, value: Any, *, is_item: bool) -> str:
-    """Return the violated rule as a verb phrase, such as "be at least 0"."""
+    """Return the violated rule as text, such as "be at least 0"."""
     if is_item and isinstance(t, types.IntType):
         return f"hold whole numbers from {t.ge} to {t.le}"
     write_rule = next(rule for kind, rule in _RULES.items() if isinstance(t, kind))
@@ -336,7 +336,7 @@ def _rule_text(t: Any, value: Any, *, is_item: bool) -> str:
 
 
 def _number_rule(t: Any, value: Any) -> str:
-    """Return the rule for a number that a value violates."""
+    """Return the violated rule for a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "be a number"
     # NaN fails the comparison, and an integer may be larger than any float.

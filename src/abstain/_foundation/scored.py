@@ -63,8 +63,8 @@ class Scored:
 
     The arrays are NumPy arrays, or arrays of another library on one device.
 
-    Usually, a row is one sample. In the results of `group_rows`, `class_rows`, `split_rows` and
-    `merged_rows`, a row represents all samples of equal confidence and loss.
+    Usually, a row is one sample. In `group_rows`, `class_rows`, `split_rows` and `merged_rows`,
+    each row represents several samples of equal confidence and loss.
     """
 
     #: Confidences, shape (n,). A higher value is more confident. Rank metrics use only their order.
@@ -115,7 +115,7 @@ class Scored:
 
     @cached_property
     def sorted_confidence(self) -> SortedValues:
-        """Descending order of the NumPy confidences with a positive weight."""
+        """Indices that sort the samples of positive weight by descending confidence, in NumPy."""
         return sort_descending(self.confidence, positive_weight_mask(self.weight))
 
     def group_with_loss(self, loss: Array) -> TieGroups:
@@ -128,8 +128,8 @@ class Scored:
     def merged_groups(self) -> TieGroups:
         """The tie groups, with consecutive untied successes merged into one group.
 
-        Groups are merged only for NumPy samples with a 0/1 loss and without weights. Few groups
-        then remain, so sums over the groups are fast.
+        Groups are merged only for NumPy arrays with a 0/1 loss and without weights. Merging reduces
+        the number of groups, so sums over groups are fast.
         """
         if self.precomputed_merged_groups is not None:
             return self.precomputed_merged_groups
@@ -138,7 +138,7 @@ class Scored:
         return TieGroups(*self._keys.merged_groups())
 
     def probability_vertices(self) -> Iterator[VertexBlock]:
-        """Yield the groups of `probability_groups` in blocks, which need less memory.
+        """Yield the groups of `probability_groups` in blocks to save memory.
 
         On a device, all groups are in one block.
         """
@@ -155,7 +155,7 @@ class Scored:
 
     @property
     def _is_confidence_probability(self) -> bool:
-        """Whether the probability equals the confidence, so that both define the same groups."""
+        """Whether probability and confidence define the same groups."""
         return self.probability is None or self.probability is self.confidence
 
     @cached_property
@@ -167,7 +167,7 @@ class Scored:
 
     @cached_property
     def group_index(self) -> IntArray:
-        """Tie group of each row, or -1 for weight 0."""
+        """Index of the tie group of each row, or -1 for weight 0."""
         if self.precomputed_group_index is not None:
             return self.precomputed_group_index
         order = None
@@ -177,7 +177,7 @@ class Scored:
 
     @cached_property
     def probability_group_index(self) -> IntArray:
-        """Group of each row in `probability_groups`, or -1 for weight 0."""
+        """Index in `probability_groups` of the group of each row, or -1 for weight 0."""
         if self._is_confidence_probability:
             return self.group_index
         p = self.probability_or_confidence
@@ -191,15 +191,15 @@ class Scored:
 
     @property
     def _has_group_rows(self) -> bool:
-        """Whether the samples can be combined to one row per tie group and loss."""
+        """Whether samples of equal confidence and loss can be represented by one row."""
         return self.is_binary and self.weight is None and self.xp is np
 
     @cached_property
     def group_rows(self) -> "Scored":
         """The samples with one row per tie group and loss, in descending order of confidence.
 
-        The weight of a row is its number of samples. Samples with weights, with losses other than 0
-        and 1, or on a device are returned unchanged.
+        The weight of a row is its number of samples. Samples on a device, with weights, or with
+        losses other than 0 and 1 are returned unchanged.
         """
         if not self._has_group_rows:
             return self
@@ -208,7 +208,7 @@ class Scored:
 
     @cached_property
     def class_rows(self) -> "Scored":
-        """The samples with one row per class, tie group and loss, for metrics that use classes.
+        """The samples with one row per class, tie group and loss.
 
         The rows are sorted by class and then by descending confidence. Samples without class labels
         are returned unchanged.
@@ -228,7 +228,7 @@ class Scored:
     def split_rows(self) -> "Scored":
         """The samples with one row per merged group and loss.
 
-        The function `split_at_ends` first splits the merged groups near both ends of the order.
+        Merged groups near both ends of the ranking are split first, by `split_at_ends`.
         """
         all_are_split = self.n_samples <= 2 * N_SPLIT_AT_ENDS
         is_available = self.precomputed_groups is not None or self.row_counts is not None
@@ -240,7 +240,7 @@ class Scored:
     def merged_rows(self) -> "Scored":
         """The samples with one row per merged group and loss.
 
-        Use these rows for influences that are constant within each merged group.
+        These rows are sufficient for influence functions that are constant within merged groups.
         """
         if self.precomputed_groups is not None or self.merged_groups.is_merged is None:
             return self.group_rows
@@ -251,7 +251,7 @@ class Scored:
         return self.split_rows if cluster is None else self
 
     def with_separate_ranks(self, first: int, last: int) -> "Scored":
-        """Return group rows in which the samples at the ranks `first` to `last` are not merged."""
+        """Return group rows, in which samples at the ranks `first` to `last` have separate rows."""
         if self.groups.is_merged is None:
             return self
         groups = split_merged_groups(self.groups, np.arange(first, last + 1))
@@ -261,8 +261,7 @@ class Scored:
     def with_ties_broken(self, *, best: bool) -> "Scored":
         """Return the samples with ties broken by loss.
 
-        Within a tie group, the smallest loss comes first if `best` is True, otherwise the largest
-        loss.
+        Tied samples are sorted by ascending loss if `best` is True, otherwise by descending loss.
         """
         if self.is_binary and self.has_unit_weights and self.xp is np:
             return self._with_binary_ties_broken(best=best)
@@ -277,7 +276,7 @@ class Scored:
         return Scored(groups.confidence, loss, weight, precomputed_groups=groups)
 
     def _with_binary_ties_broken(self, *, best: bool) -> "Scored":
-        """Break the ties of unweighted samples with a 0/1 loss, without another sort."""
+        """Break ties of unweighted samples with a 0/1 loss without sorting."""
         groups = merged_groups_of_broken_ties(self.merged_groups, best=best)
         if self.row_counts is not None:
             return replace(
@@ -292,7 +291,7 @@ class Scored:
 
     @cached_property
     def best_order(self) -> TieGroups:
-        """Tie groups of the best possible score, whose order is that of ascending losses.
+        """Tie groups of the best possible score, which ranks samples by ascending loss.
 
         Samples with equal losses form one group.
         """
@@ -307,19 +306,19 @@ class Scored:
 
     @cached_property
     def sorted_losses(self) -> SortedValues:
-        """Order of the NumPy samples with a positive weight by ascending loss."""
+        """Indices that sort the samples of positive weight by ascending loss, in NumPy."""
         return sort_descending(self._negative_loss, positive_weight_mask(self.weight))
 
     @property
     def _negative_loss(self) -> AnyArray:
-        """The negative losses, which are the confidences of the best possible score."""
+        """Confidences of the best possible score, which are the negative losses."""
         if is_numpy(self.loss):
             return -self.loss.astype(np.float64)
         return -as_double(without_gradient(self.loss))
 
     @cached_property
     def best_order_group_index(self) -> AnyArray:
-        """Group of each row in `best_order`, or -1 for weight 0."""
+        """Index of the group of each row in the best possible order, or -1 for weight 0."""
         if self.has_unit_weights and self.is_binary:
             # Successes form group 0, if there are any, and failures form the last group.
             failure_group = self.best_order.loss.shape[0] - 1
@@ -328,11 +327,11 @@ class Scored:
 
     # -------------------------------------------------------------------------------- input rows
     def select_samples(self, column: Any) -> Any:
-        """Return the entries of a caller's column for the rows with a positive weight."""
+        """Return the entries of a column for the rows with a positive weight."""
         return column if self.input_row_mask is None else column[self.input_row_mask]
 
     def expand_to_input_rows(self, values: Any) -> Any:
-        """Return one value for each row of the caller, which is 0 for rows of weight 0."""
+        """Return one value for each input row, which is 0 for rows of weight 0."""
         if self.input_row_mask is None:
             return values
         xp = namespace(values)
@@ -341,7 +340,7 @@ class Scored:
         return xp.where(self.input_row_mask, expanded, xp.zeros_like(expanded))
 
     def cluster_codes(self, group: AnyArray | None) -> IntArray | None:
-        """Return the integer code of the cluster of each sample, or None if `group` is None.
+        """Return the cluster code of each sample, or None if `group` is None.
 
         The codes start at 0. `group` contains a cluster name for each row of the caller.
         """
@@ -368,7 +367,7 @@ class Scored:
 
     @property
     def n_input_rows(self) -> int:
-        """Number of rows of the caller, including those with weight 0."""
+        """Number of input rows, including rows of weight 0."""
         return self.n_rows if self.input_row_mask is None else int(self.input_row_mask.shape[0])
 
     @property
@@ -399,7 +398,7 @@ class Scored:
 
     @cached_property
     def is_calibratable(self) -> bool:
-        """Whether confidence and loss are in [0, 1], as calibration metrics and CWSA require."""
+        """Whether confidence and loss are in [0, 1]."""
         return self.has_probability and self.is_loss_bounded
 
     @cached_property
@@ -410,7 +409,7 @@ class Scored:
 
     @property
     def precomputed_value_groups(self) -> TieGroups | None:
-        """The precomputed tie groups, or None if the probability differs from the confidence."""
+        """The precomputed tie groups, or None if probability and confidence differ."""
         if self.probability_or_confidence is self.confidence:
             return self.precomputed_groups
         return None
@@ -422,12 +421,12 @@ class Scored:
 
     @cached_property
     def total_weight(self) -> float:
-        """Total weight of all samples, or the number of rows if there are no weights."""
+        """Sum of the weights, or the number of rows without weights."""
         return float(self.n_rows) if self.weight is None else float(self.xp.sum(self.weight))
 
     @cached_property
     def without_gradient(self) -> "Scored":
-        """The samples with loss and probability detached from their gradients."""
+        """The samples with loss and probability detached from gradients."""
         return replace(
             self,
             loss=without_gradient(self.loss),
@@ -442,10 +441,10 @@ def validate_samples(
     *,
     uses_values: bool = False,
 ) -> Scored:
-    """Validate confidence, loss and weight of a caller.
+    """Validate confidence, loss and weight.
 
-    Rows with weight 0 are dropped. Arrays on a device and arrays with a gradient are not converted
-    to NumPy arrays.
+    Rows with weight 0 are dropped. Arrays on a device or with a gradient are not converted to
+    NumPy.
 
     Parameters
     ----------
@@ -453,7 +452,7 @@ def validate_samples(
         One entry per sample. The weight is optional.
     uses_values : bool, default=False
         Whether the caller uses the values of the confidences, not only their order. If True, the
-        gradient of the confidence is kept.
+        gradient of the confidence is retained.
 
     Returns
     -------
@@ -473,7 +472,7 @@ def validate_samples(
 
 
 def output_reference(s: Scored, input_array: AnyArray) -> AnyArray:
-    """Return the array whose library and device the results of a function should have.
+    """Return the input array whose library and device the results should have.
 
     `input_array` is an array of the caller. Pass the returned array to `as_array_like`.
     """
@@ -523,7 +522,7 @@ def scored_from_merged_groups(groups: TieGroups) -> Scored:
 # ------------------------------------------------------------------------------------ values
 @dataclass(frozen=True)
 class MetricValue:
-    """The value of a metric, the number of samples in it, and the reason if it is NaN."""
+    """The value of a metric, its number of samples, and the reason if it is NaN."""
 
     #: Value of the metric, or NaN if it is undefined for these data. The value is a
     #: zero-dimensional array if the loss has a gradient.
@@ -535,5 +534,5 @@ class MetricValue:
 
 
 def undefined(reason: str) -> MetricValue:
-    """Return NaN and the reason, for a metric that is undefined for valid data."""
+    """Return NaN with a reason, for a metric that is undefined for valid data."""
     return MetricValue(float("nan"), None, reason)

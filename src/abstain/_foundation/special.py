@@ -1,7 +1,7 @@
 """Harmonic numbers and log-factorials of real arguments, for arrays of any library.
 
-SciPy computes the functions of NumPy arrays. For other libraries, an asymptotic series is evaluated
-at a larger argument, and a recurrence yields the value at the requested argument.
+For NumPy arrays, the functions call SciPy. For other libraries, they use an asymptotic series at a
+larger argument and a recurrence.
 """
 
 from typing import Any
@@ -60,7 +60,7 @@ def inverse_squares_between(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def hyperbola_curvature_between(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Compute the sums of t = 1/(k^2 (k^2 - 1)) and (k - a) t over k from a + 1 to b - 1.
+    """For t = 1/(k^2 (k^2 - 1)), compute the sums of t and (k - a) t over k from a + 1 to b - 1.
 
     The approximation requires a >= 64.
     """

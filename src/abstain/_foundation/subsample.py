@@ -1,4 +1,4 @@
-"""Select the corrupted CIFAR images on which FD-Shifts evaluates."""
+"""Select the subset of corrupted CIFAR images that FD-Shifts evaluates."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ from abstain.typing import IntArray
 def subsampled_rows(n: int, n_classes: int, factor: int) -> IntArray:
     """Return the indices of the images that FD-Shifts selects for each corruption and severity.
 
-    FD-Shifts divides the images into one block per class, and selects the first images of each
-    block. The images are not sorted by class, so the classes are not equally frequent. Reference:
-    `CorruptCIFAR.subsample_idx` in `fd_shifts/loaders/dataset_collection.py`.
+    The images are divided into one block of equal size per class, and the first images of each
+    block are selected. The images are not sorted by class, so the class frequencies in the subset
+    vary. Reference: `CorruptCIFAR.subsample_idx` in `fd_shifts/loaders/dataset_collection.py`.
 
     Parameters
     ----------

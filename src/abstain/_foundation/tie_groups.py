@@ -1,10 +1,9 @@
-"""Group samples of equal confidence (tie groups), and sum their weights and losses.
+"""Group samples of equal confidence (tie groups), and sum weights and losses by group.
 
 The groups are in descending order of confidence. A threshold accepts or rejects all samples of a
 tie group. Curves and area metrics are computed from the tie groups.
 
-Some functions merge consecutive untied samples of loss 0 into one group, because sums over these
-samples have a closed form.
+To save time, some functions merge consecutive untied samples of loss 0 into one group.
 """
 
 from dataclasses import dataclass
@@ -34,7 +33,7 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Sca
 
 
 def raise_uncounted(subject: str = "") -> NoReturn:
-    """Raise an UncountedError because `subject` requires the confidence of each success."""
+    """Raise an UncountedError, because `subject` requires the confidence of each success."""
     raise UncountedError(
         f"{subject}needs the confidences of the successes, and a state of two passes only counts "
         "them between the failures; take `streaming.one_pass`, which keeps each distinct "
@@ -44,7 +43,7 @@ def raise_uncounted(subject: str = "") -> NoReturn:
 
 @dataclass(frozen=True, eq=False)
 class GroupsWithLoss:
-    """The tie groups with a positive loss. The cumulative weights include all groups."""
+    """The tie groups whose loss is positive. The cumulative weights include all groups."""
 
     #: Arrays with the meaning of the fields of `TieGroups`, shape (h,).
     loss: FloatArray
@@ -96,17 +95,17 @@ class TieGroups:
 
     @cached_property
     def cumulative_weight(self) -> FloatArray:
-        """Weight of the samples with at least the confidence of each group, shape (g,)."""
+        """For each group, total weight of the samples with at least its confidence, shape (g,)."""
         return self._cumulative_sum(self.weight)
 
     @property
     def weight_above(self) -> FloatArray:
-        """Weight of the samples with a higher confidence than each group, shape (g,)."""
+        """For each group, total weight of the samples with a higher confidence, shape (g,)."""
         return self.cumulative_weight - self.weight
 
     @cached_property
     def cumulative_loss(self) -> FloatArray:
-        """Sum of weight times loss over the samples with at least each confidence, shape (g,)."""
+        """For each group, weighted loss of the samples with at least its confidence, shape (g,)."""
         return self._cumulative_sum(self.loss)
 
     @property
@@ -118,7 +117,7 @@ class TieGroups:
 
     @property
     def cumulative_count(self) -> IntArray:
-        """Number of samples with at least the confidence of each group, shape (g,)."""
+        """For each group, number of samples with at least its confidence, shape (g,)."""
         if self.unweighted_count is None:
             return self._as_counts(self.cumulative_weight)
         return self._cumulative_sum(self.unweighted_count)
@@ -147,17 +146,17 @@ class TieGroups:
 
     @property
     def last_vertex_weight(self) -> FloatArray:
-        """Weight of the samples that only the last threshold of each group accepts, shape (g,).
+        """Weight of the samples accepted at the last threshold of each group only, shape (g,).
 
-        The value is 1 for a merged group, because each of its samples has its own threshold. For
-        any other group, the value is the weight of the group.
+        For a merged group, the value is 1, because each of its samples has a separate threshold.
+        For an unmerged group, the value is the weight of the group.
         """
         is_merged = self.is_merged_without_unknown_ties
         return self.weight if is_merged is None else np.where(is_merged, 1.0, self.weight)
 
     @cached_property
     def groups_with_loss(self) -> "TieGroups | GroupsWithLoss":
-        """The groups with a positive loss, or all groups if most of them have a positive loss."""
+        """The groups with a positive loss, or all groups if most losses are positive."""
         if self.xp is not np:
             return self
         index = np.flatnonzero(self.loss > 0)
@@ -209,7 +208,7 @@ def thresholds_from_infinity(groups: TieGroups) -> AnyArray:
 
 
 def n_accepted_groups(groups: TieGroups, threshold: float | FloatArray) -> AnyArray:
-    """Return the number of groups with confidence >= threshold, for one or several thresholds.
+    """For each threshold, return the number of groups with confidence >= threshold.
 
     Thresholds are rounded to the dtype of the confidences. Therefore, a threshold of 0.9 accepts a
     float32 confidence of 0.9.
@@ -240,7 +239,7 @@ def group_ties(confidence: Array, loss: Array, weight: FloatArray | None = None)
 def _group_without_argsort(
     confidence: Array, loss: Array, weight: FloatArray | None
 ) -> Groups | None:
-    """Group NumPy samples faster than `np.argsort` can, or return None if this is impossible."""
+    """Group NumPy samples by sorting integer keys, or return None if this is impossible."""
     if is_counted(confidence):
         return count_half_precision(confidence, loss, weight)
     keys = sorted_keys(confidence, loss) if weight is None else None
@@ -257,7 +256,7 @@ def group_sorted_values(
 
 
 def group_by_loss(loss: Array) -> TieGroups:
-    """Group NumPy samples by their loss, with the smallest loss first and confidence -loss."""
+    """Group NumPy samples by loss in ascending order, with confidence = -loss."""
     sorted_loss = np.sort(loss.astype(np.float64))
     last_rows = np.flatnonzero(sorted_loss[1:] != sorted_loss[:-1])
     last_rows = np.append(last_rows, sorted_loss.size - 1)
@@ -267,7 +266,7 @@ def group_by_loss(loss: Array) -> TieGroups:
 
 
 def one_group_per_sample(loss: Array, weight: FloatArray | None) -> TieGroups:
-    """Return groups of one sample each, in the given order of the samples."""
+    """Return a tie group for each sample, in the given order."""
     xp, loss = namespace(loss), as_double(loss)
     if xp is not np:
         descending_ranks = -without_gradient(xp.cumulative_sum(xp.ones_like(loss)))
@@ -284,10 +283,10 @@ N_SPLIT_AT_ENDS = 1 << 12
 
 
 def split_at_ends(groups: TieGroups) -> TieGroups:
-    """Split merged groups among the first and the last `N_SPLIT_AT_ENDS` samples.
+    """Split merged groups at the first and last `N_SPLIT_AT_ENDS` ranks.
 
-    Use this function for influences, which differ between neighboring samples only near the ends of
-    the order. The groups are also split at the rank where the failures of the best order begin.
+    Influence functions require this only near the ends of the ranking, where influences of
+    neighbors differ. The groups are also split where the failures begin in the best possible order.
     """
     n = groups.n_samples
     n_first = min(n, N_SPLIT_AT_ENDS)
@@ -298,7 +297,7 @@ def split_at_ends(groups: TieGroups) -> TieGroups:
 
 
 def with_vertex_at(groups: TieGroups, cumulative_weight: float) -> TieGroups:
-    """Split a merged group after the sample at which the weight reaches `cumulative_weight`."""
+    """Split the merged group in which the cumulative weight reaches `cumulative_weight`."""
     rank = int(np.ceil(cumulative_weight))
     return split_merged_groups(groups, np.array([rank]))
 
@@ -306,7 +305,7 @@ def with_vertex_at(groups: TieGroups, cumulative_weight: float) -> TieGroups:
 def split_merged_groups(groups: TieGroups, ranks: IntArray) -> TieGroups:
     """Split merged groups after the samples at the given ranks.
 
-    `ranks` are ascending integers from 0 to n. Ranks outside merged groups have no effect.
+    `ranks` are ascending integers from 0 to n. Ranks outside merged groups are ignored.
     """
     is_merged = groups.is_merged_without_unknown_ties
     if is_merged is None:
@@ -334,7 +333,7 @@ def untied_order(
 ) -> IntArray:
     """Return the indices of the rows in descending order of confidence, with ties broken by loss.
 
-    Within a tie group, the smallest loss comes first if `best` is True, otherwise the largest loss.
+    Tied samples are sorted by ascending loss if `best` is True, otherwise by descending loss.
     """
     key = as_double(loss)
     order: IntArray = lexicographic_order(-confidence, key if best else -key)
@@ -344,7 +343,7 @@ def untied_order(
 def losses_of_broken_ties(groups: TieGroups, *, best: bool) -> BoolArray:
     """Return the 0/1 losses in descending order of confidence, with ties broken by loss.
 
-    Within a tie group, the successes come first if `best` is True, otherwise the failures.
+    In a tie group, successes come first if `best` is True, otherwise failures.
     """
     n_failures = groups.loss.astype(np.int64)
     n_successes = groups.count - n_failures
@@ -359,10 +358,10 @@ def losses_of_broken_ties(groups: TieGroups, *, best: bool) -> BoolArray:
 
 
 def merged_groups_of_broken_ties(groups: TieGroups, *, best: bool) -> TieGroups:
-    """Return the groups of samples with a 0/1 loss after ties are broken by loss.
+    """Break ties by loss, and return the groups of samples with a 0/1 loss.
 
     The successes of each tie group become one merged group. Each failure becomes a separate group.
-    The new confidences are ranks, and the least confident sample has the lowest rank.
+    The new confidences are ranks, where rank 1 is the least confident.
     """
     n_failures = groups.loss.astype(np.int64)
     n_successes = groups.count - n_failures
@@ -381,7 +380,7 @@ def merged_groups_of_broken_ties(groups: TieGroups, *, best: bool) -> TieGroups:
 
 # ------------------------------------------------------------------------------------ group index
 def find_group_index(groups: TieGroups, confidence: Array) -> IntArray:
-    """Return the index of the tie group of each confidence, or -1 if there is no such group."""
+    """Return the index of the tie group of each confidence, or -1 if none matches."""
     last_group = groups.confidence.shape[0] - 1
     if is_numpy(groups.confidence):
         ascending = groups.confidence[::-1]
@@ -433,7 +432,7 @@ _ROUNDING = 1e-12
 def equal_width_bins(
     groups: TieGroups, bins: int, *, low: float = 0.0, high: float = 1.0
 ) -> tuple[IntArray, FloatArray]:
-    """Return the index of the bin of each group, and the `bins` + 1 edges of the bins.
+    """Return the bin index of each group, and the `bins` + 1 edges.
 
     Bins include their upper edge. The first bin also includes its lower edge `low`.
     """
@@ -447,10 +446,10 @@ def equal_width_bins(
 
 
 def equal_mass_bins(groups: TieGroups, bins: int) -> tuple[IntArray, FloatArray]:
-    """Return the index of the bin of each group, and the edges between bins of equal weight.
+    """Return the bin index of each group, and the edges between bins of equal weight.
 
-    Empty bins are removed. A group belongs to the bin that contains the middle of its weight. Each
-    edge is the largest confidence in the bin below the edge.
+    Empty bins are removed. Each group belongs to the bin that contains the midpoint of its
+    cumulative weight. Each edge is the largest confidence in the bin below the edge.
     """
     xp = groups.xp
     weight_below_middle = (groups.total_weight - groups.cumulative_weight) + groups.weight / 2
@@ -473,7 +472,7 @@ _GROUP_BITS = 31
 
 @dataclass(frozen=True, eq=False)
 class GroupRows:
-    """Counts of the samples by tie group and 0/1 loss, with one row for each occurring pair."""
+    """Numbers of samples by tie group and 0/1 loss, without rows for empty combinations."""
 
     #: Tie groups of the samples.
     groups: TieGroups
@@ -487,7 +486,7 @@ class GroupRows:
 
 @dataclass(frozen=True, eq=False)
 class ClassRows(GroupRows):
-    """Counts of the samples by class, tie group and 0/1 loss, in rows that are sorted by class."""
+    """Numbers of samples by class, tie group and 0/1 loss, sorted by class."""
 
     #: Index of the tie group of each row, shape (k,).
     group_index: Array
@@ -496,7 +495,7 @@ class ClassRows(GroupRows):
 
 
 def rows_of_groups(groups: TieGroups) -> GroupRows:
-    """Count the successes and the failures of each tie group, in separate rows."""
+    """Count the successes and failures of each tie group, in separate rows."""
     n_successes, n_failures = groups.weight - groups.loss, groups.loss
     # Successes and failures alternate, so entry 2 g + loss counts the samples of group g.
     counts = np.column_stack((n_successes, n_failures)).ravel()
@@ -542,7 +541,7 @@ def rows_of_classes(groups: TieGroups, group_index: Array, loss: Array, labels: 
 
 
 def best_order_of_binary_loss(n: int, n_failures: int) -> TieGroups:
-    """Return the tie groups of the best score, in which all successes precede all failures."""
+    """Return the tie groups of a score that ranks all successes before all failures."""
     confidence = np.array([0.0, -1.0])
     weight = np.array([n - n_failures, n_failures], np.float64)
     loss = np.array([0, n_failures], np.float64)

@@ -30,7 +30,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def get_table(tables: Mapping[str, Any], name: str, parent: str = "") -> dict[str, Any]:
     """Return the table with this name, or an empty table.
 
-    Error messages add `parent`, the path of the outer table, to the name.
+    In error messages, the path `parent` of the outer table precedes the name.
     """
     path = f"{parent}.{name}" if parent else name
     values = tables.get(name, {})
@@ -40,7 +40,7 @@ def get_table(tables: Mapping[str, Any], name: str, parent: str = "") -> dict[st
 
 
 def check_field_names(names: Iterable[str], fields: Iterable[str], location: str) -> None:
-    """Raise an UnknownNameError that lists all fields if a field does not exist."""
+    """Raise an UnknownNameError, which lists all fields, if a field is unknown."""
     available = list(fields)
     for name in names:
         if name not in available:

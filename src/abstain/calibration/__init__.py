@@ -1,7 +1,7 @@
 """Calibration maps from a confidence to the probability of a correct prediction.
 
-Each function ``fit_...`` fits a map to held-out samples and returns a record with the methods
-``apply`` and ``to_json``. The function `from_json` restores a record from its JSON text.
+Each function ``fit_...`` fits a map to held-out samples and returns a `Calibration` with the
+methods ``apply`` and ``to_json``. The function `from_json` restores a calibration from JSON text.
 """
 
 from abstain.calibration.binning import Binning, fit_binning

@@ -1,4 +1,4 @@
-"""Histogram calibration, which uses the accuracy in each bin of confidence."""
+"""Histogram calibration, which maps a confidence to the accuracy in its bin."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, get_args
@@ -19,10 +19,10 @@ _BINNINGS = get_args(BinningName)
 
 @dataclass(frozen=True)
 class Binning(Calibration):
-    """A fitted histogram with a probability of a correct prediction for each bin of confidence.
+    """A fitted map from bins of confidence to the probability of a correct prediction.
 
-    Bin j contains the confidences above edges[j - 1] and up to edges[j]. The first bin has no lower
-    edge, and the last bin has no upper edge.
+    Bin j contains confidences in (edges[j - 1], edges[j]]. The first bin has no lower edge, and the
+    last bin has no upper edge.
 
     Attributes
     ----------
@@ -31,11 +31,11 @@ class Binning(Calibration):
     edges : tuple of float
         The b - 1 confidences between the b bins, strictly increasing.
     values : tuple of float
-        Probability of a correct prediction in each bin, in [0, 1]. The probability can decrease
-        from one bin to the next.
+        Probability of a correct prediction in each bin, in [0, 1]. The probabilities are not
+        necessarily increasing.
     weight : tuple of float
         Total weight of the fitting samples in each bin, or their number if there are no weights.
-        The value of a bin of weight 0 is computed from neighboring bins.
+        The value of a bin with weight 0 is computed from neighboring bins.
     n : int
         Number of fitting samples.
     note : str
@@ -76,13 +76,13 @@ class Binning(Calibration):
         Parameters
         ----------
         confidence : array of shape (n,)
-            The score that the bins were fitted on.
+            Confidences by the same score as in the fit.
 
         Returns
         -------
         array of shape (n,)
             Probabilities in [0, 1] of type float64, with the library and device of the input. All
-            samples of a bin have the same value.
+            samples in one bin have the same probability.
 
         Raises
         ------
@@ -125,18 +125,18 @@ def fit_binning(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Confidences of held-out samples. Higher means more trusted. For bins of equal width, the
-        confidences must lie within `limits`.
+        Confidences of held-out samples. Higher means more trusted. With "equal_width", confidences
+        must be within `limits`.
     loss : array of shape (n,)
-        In [0, 1]; 1 for an error under 0/1 loss. For other losses, the value of a bin is one minus
-        the mean loss of its samples.
+        In [0, 1]; 1 for an error under 0/1 loss. With other losses, the value of a bin is one minus
+        its mean loss.
     bins : int, default=15
-        Number of bins. Ties can reduce the number of bins of equal mass.
+        Number of bins. With "equal_mass", ties can reduce the number of bins.
     binning : {"equal_width", "equal_mass"}, default="equal_width"
         Kind of bins. "equal_width" bins have equal width. "equal_mass" bins have about equal
         weight.
     limits : tuple of float, default=(0, 1)
-        Smallest and largest confidence of the scale. Only bins of equal width use the limits.
+        Smallest and largest confidence of the scale. The limits are used only with "equal_width".
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
 
@@ -159,11 +159,10 @@ def fit_binning(
     -----
     The bins are those of `abstain.curves.reliability_curve`. Samples of equal confidence are in the
     same bin. The value of an empty bin is the pooled accuracy of the nearest nonempty bins on both
-    sides, and `note` contains the number of empty bins.
+    sides. The field `note` contains the number of empty bins.
 
-    The ECE of the fitting data is 0. Calibration changes the ranking of samples, because all
-    samples of a bin are tied, and because values can decrease from one bin to the next. The cost is
-    one sort.
+    On the fitting data, the ECE is 0. Calibration changes the ranking of samples: samples in one
+    bin become tied, and values can decrease from one bin to the next. The cost is one sort.
 
     References
     ----------
@@ -219,7 +218,7 @@ def _check_limits(limits: tuple[float, float]) -> tuple[float, float]:
 
 
 def _reject_outside_limits(x: FloatArray, low: float, high: float) -> None:
-    """Raise a DomainError if a confidence is outside the limits of the scale."""
+    """Raise a DomainError if a confidence is outside the limits."""
     # The limits are compared in the precision of the confidences.
     lowest, highest = np.array([low, high]).astype(x.dtype)
     if x.min() < lowest or x.max() > highest:
@@ -231,7 +230,7 @@ def _reject_outside_limits(x: FloatArray, low: float, high: float) -> None:
 def _accuracy_of_bins(
     groups: TieGroups, bin_index: IntArray, bins: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the accuracy and weight of each bin, with the accuracy of neighbors for empty bins."""
+    """Return the accuracy and weight of each bin. Empty bins use neighboring bins."""
     weight: FloatArray = np.bincount(bin_index, groups.weight, bins).astype(np.float64)
     loss: FloatArray = np.bincount(bin_index, groups.loss, bins).astype(np.float64)
     is_nonempty = weight > 0

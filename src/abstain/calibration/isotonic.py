@@ -1,4 +1,4 @@
-"""Isotonic calibration, which fits a nondecreasing map to the accuracy."""
+"""Isotonic calibration, which maps a confidence to a nondecreasing estimate of the accuracy."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -18,7 +18,7 @@ _POINT_AXIS = "entries of `thresholds`"
 
 @dataclass(frozen=True)
 class Isotonic(Calibration):
-    """A fitted nondecreasing map that is piecewise linear between points.
+    """A fitted map, which is nondecreasing and piecewise linear.
 
     Attributes
     ----------
@@ -60,13 +60,13 @@ class Isotonic(Calibration):
         Parameters
         ----------
         confidence : array of shape (n,)
-            The score that the curve was fitted on.
+            Confidences by the same score as in the fit.
 
         Returns
         -------
         array of shape (n,)
-            Probabilities in [0, 1] of type float64, with the library and device of the input. A
-            higher confidence never has a lower probability, but many confidences have the same
+            Probabilities in [0, 1] of type float64, with the library and device of the input. The
+            probability never decreases with the confidence, but many confidences have the same
             probability.
 
         Raises
@@ -88,7 +88,7 @@ class Isotonic(Calibration):
 
 
 def _reject_order(name: str, rule: str, values: tuple[float, ...], is_invalid: BoolArray) -> None:
-    """Raise a DomainError if a value and the next value are in the wrong order."""
+    """Raise a DomainError if two consecutive values are in the wrong order."""
     if not is_invalid.any():
         return
     index = int(np.argmax(is_invalid)) + 1
@@ -100,7 +100,7 @@ def _reject_order(name: str, rule: str, values: tuple[float, ...], is_invalid: B
 def _interpolate_monotonically(
     x: FloatArray, thresholds: FloatArray, values: FloatArray
 ) -> FloatArray:
-    """Interpolate linearly, without rounding errors that make the map decrease."""
+    """Interpolate linearly, and avoid decreases from rounding errors."""
     segment = np.searchsorted(thresholds, x, side="right") - 1
     left = np.clip(segment, 0, thresholds.size - 1)
     right = np.minimum(left + 1, thresholds.size - 1)
@@ -123,9 +123,9 @@ def fit_isotonic(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Confidences of held-out samples, as any finite numbers. Higher means more trusted.
+        Finite confidences of held-out samples. Higher means more trusted.
     loss : array of shape (n,)
-        In [0, 1]; 1 for an error under 0/1 loss. For other losses, the map estimates one minus the
+        In [0, 1]; 1 for an error under 0/1 loss. With other losses, the map estimates one minus the
         expected loss.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
@@ -133,7 +133,7 @@ def fit_isotonic(
     Returns
     -------
     Isotonic
-        The fitted map, which is linear between its points.
+        The fitted map, which is piecewise linear.
 
     Raises
     ------
@@ -145,13 +145,13 @@ def fit_isotonic(
     Notes
     -----
     The fit is an isotonic regression (pool adjacent violators) of correctness on the confidence.
-    Samples of equal confidence form one point. The fitted values depend only on the order of the
+    Samples of equal confidence are combined. The fitted values depend only on the order of the
     confidences.
 
     On the fitting data, the ECE is 0, and no nondecreasing map has a larger log-likelihood. The new
-    ranking corresponds to the convex hull of the ROC curve [2]_, so the AUGRC does not increase.
-    On other data, these three properties do not hold, and values that are estimated from few
-    samples are often overconfident. The cost is one sort.
+    ranking corresponds to the convex hull of the ROC curve [2]_, so the AUGRC does not increase. On
+    other data, these properties do not hold, and values from few samples are often overconfident.
+    The cost is one sort.
 
     References
     ----------

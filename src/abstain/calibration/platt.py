@@ -22,8 +22,8 @@ class Platt(Calibration):
     Attributes
     ----------
     slope : float
-        Change of the log-odds per unit of the confidence. The slope is at most 0 if higher
-        confidences are not more often correct.
+        Change of the log-odds per unit of the confidence. A slope of at most 0 means that accuracy
+        does not increase with confidence.
     intercept : float
         Log-odds of a correct prediction at confidence 0.
     smooth : bool
@@ -54,14 +54,13 @@ class Platt(Calibration):
         Parameters
         ----------
         confidence : array of shape (n,)
-            The score that the curve was fitted on, as any finite numbers.
+            Finite confidences by the same score as in the fit.
 
         Returns
         -------
         array of shape (n,)
-            Probabilities in [0, 1] of type float64, with the library and device of the input. If
-            the log-odds are above 36, the probability is rounded to 1. Rank samples by the
-            confidence instead.
+            Probabilities in [0, 1] of type float64, with the library and device of the input.
+            Log-odds above 36 are rounded to probability 1. Rank samples by the confidence instead.
 
         Raises
         ------
@@ -96,15 +95,15 @@ def fit_platt(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Confidences of held-out samples, as any finite numbers. Higher means more trusted. If your
-        confidences are probabilities, pass their log-odds (``scipy.special.logit(p)``) to this
-        function and to `Platt.apply`.
+        Finite confidences of held-out samples. Higher means more trusted. If your confidences are
+        probabilities, pass their log-odds (``scipy.special.logit(p)``) to this function and to
+        `Platt.apply`.
     loss : array of shape (n,)
-        In [0, 1]; 1 for an error under 0/1 loss. For other losses, the map estimates one minus the
+        In [0, 1]; 1 for an error under 0/1 loss. With other losses, the map estimates one minus the
         expected loss.
     smooth : bool, default=True
-        Whether to fit Platt's smoothed targets instead of 0 and 1. With the weights N+ of all
-        successes and N- of all failures, the smoothed target is (N+ + 1) / (N+ + 2) for successes
+        Whether to fit Platt's smoothed targets instead of 0 and 1. Let N+ and N- be the total
+        weights of successes and failures. The smoothed target is (N+ + 1) / (N+ + 2) for successes
         and 1 / (N- + 2) for failures.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
@@ -112,26 +111,26 @@ def fit_platt(
     Returns
     -------
     Platt
-        The fitted map. If the slope is not above 0, `note` contains a warning.
+        The fitted map. If the slope is not positive, `note` contains a warning.
 
     Raises
     ------
     ShapeError
         If the lengths differ or an array is empty.
     DomainError
-        If a value is NaN or infinite, a loss is outside [0, 1], or a weight is negative. Also if
-        ``smooth=False`` and a threshold separates successes from failures, because no finite map is
-        then optimal.
+        If a value is NaN or infinite, a loss is outside [0, 1], or a weight is negative. A
+        DomainError is also raised if ``smooth=False`` and a threshold separates successes from
+        failures, because the optimal map is then not finite.
 
     Notes
     -----
     Without smoothing, the fit is the unpenalized logistic regression of correctness on the
-    confidence. Platt [1]_ proposed smoothing, which the revised algorithm [2]_ also uses. With
-    smoothing, the map is finite even for separable data and for data without failures. With many
-    successes and failures, the effect of smoothing is negligible.
+    confidence. Platt [1]_ proposed the smoothing, which the revised algorithm [2]_ retains. With
+    smoothing, the map is finite even for separable data and for data without failures. For large
+    numbers of successes and failures, smoothing has a negligible effect.
 
-    Use log-odds instead of probabilities, because a logistic map of log-odds can be the identity. A
-    logistic map of probabilities always changes a confidence that is already calibrated.
+    Pass log-odds instead of probabilities, because a logistic map of log-odds can be the identity.
+    A logistic map of probabilities changes even calibrated probabilities.
 
     The negative log-likelihood is minimized by Newton's method in a trust region. If all
     confidences are equal, the slope is 0. The cost is one sort and about ten passes over the
@@ -204,7 +203,7 @@ def _reject_separable(
 def _fit_logistic(
     x: FloatArray, success_weight: FloatArray, groups: TieGroups, *, smooth: bool
 ) -> tuple[float, float]:
-    """Return the slope and the intercept of the logistic map with the largest likelihood."""
+    """Return the slope and intercept of the logistic map with the largest likelihood."""
     weight_share = groups.weight / groups.total_weight
     target = _target_weight(success_weight, groups.loss, smooth=smooth) / groups.total_weight
     mean = float(target.sum())
@@ -224,7 +223,7 @@ def _fit_logistic(
 def _target_weight(
     success_weight: FloatArray, failure_weight: FloatArray, *, smooth: bool
 ) -> FloatArray:
-    """Return the sum of weight times target at each distinct confidence."""
+    """Return the sum of weight times target for each distinct confidence."""
     if not smooth:
         return success_weight
     n_successes = float(success_weight.sum())
@@ -263,7 +262,7 @@ class _LogisticLikelihood:
         return np.array([[curvature @ self.x**2, mixed], [mixed, curvature.sum()]])
 
     def maximize(self, start_intercept: float) -> tuple[float, float]:
-        """Return the slope and the intercept of the largest likelihood."""
+        """Return the slope and intercept that maximize the likelihood."""
         from scipy.optimize import minimize, root
 
         start = np.array([0.0, start_intercept])

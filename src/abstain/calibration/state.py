@@ -49,18 +49,18 @@ class Calibration(ABC):
         """Return calibrated probabilities of the samples."""
 
     def to_json(self) -> str:
-        """Return the calibration as JSON text, which `from_json` can read."""
+        """Return the calibration as JSON text for `from_json`."""
         values = {f.name: getattr(self, f.name) for f in _fields(self)}
         return json.dumps({"kind": self.kind, "format": FORMAT, **values}, allow_nan=False)
 
 
 def _fields(record: Any) -> tuple[Field[Any], ...]:
-    """Return the fields of a calibration, whose class is a dataclass."""
+    """Return the fields of a calibration."""
     return fields(record)
 
 
 def validate_outcomes(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Scored:
-    """Validate samples with losses in [0, 1] for the fit of a calibration."""
+    """Validate the samples for the fit of a calibration, including losses in [0, 1]."""
     s = validate_samples(confidence, loss, weight)
     checks.unit_interval(s.loss, "loss", hint=LOSS_HINT)
     return s
@@ -77,13 +77,13 @@ def from_json(text: str) -> Calibration:
     Returns
     -------
     Temperature, Platt, Isotonic or Binning
-        The calibration, which equals the saved calibration.
+        The saved calibration.
 
     Raises
     ------
     InputError
-        If the text is not JSON, or its kind or format is unknown. Also if a field is missing,
-        unknown, duplicate or invalid. The message names the field.
+        If the text is not JSON, or its kind or format is unknown. An InputError is also raised if a
+        field is missing, unknown, duplicate or invalid. The message names the field.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Temperature scaling, which divides the logits by one number."""
+"""Temperature scaling, which divides the logits by a fitted number."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _MAX_SPREADS = 1000.0
 
 @dataclass(frozen=True)
 class Temperature(Calibration):
-    """A fitted temperature, which changes class probabilities to softmax(logits / temperature).
+    """A fitted temperature T, which changes class probabilities to softmax(logits / T).
 
     Attributes
     ----------
@@ -93,14 +93,14 @@ class Temperature(Calibration):
 def fit_temperature(
     logits: AnyArray, labels: AnyArray, *, weight: AnyArray | None = None
 ) -> Temperature:
-    """Fit the temperature with the largest likelihood of the labels.
+    """Fit the temperature by maximum likelihood.
 
     Answers: by which number must the logits be divided so that their softmax is calibrated?
 
     Parameters
     ----------
     logits : array of shape (n, K)
-        Logits, of any float type, of held-out samples that were not used for training.
+        Logits of held-out samples that were not used for training, in any float type.
     labels : array of shape (n,)
         True class codes from 0 to K - 1.
     weight : array of shape (n,), optional
@@ -121,17 +121,17 @@ def fit_temperature(
     Notes
     -----
     L-BFGS minimizes the mean negative log-likelihood (NLL) over the logarithm of the temperature T.
-    The root of the derivative refines the result. The NLL is convex in 1 / T. In two cases, which
-    `note` reports, the NLL has no minimum:
+    The minimum is then refined by finding the root of the derivative. The NLL is convex in 1 / T.
+    In two cases, which `note` reports, the NLL has no minimum:
 
-    - If every label has the largest logit, the NLL decreases as T approaches 0. The function
-      selects T so that the mean probability of the labels is (n + 1) / (n + 2), by Laplace's rule
-      of succession. T is 1 if the mean probability at T = 1 is already higher.
-    - If the logits have no information about the labels, the NLL decreases as T increases. T is
-      then 1000 times the standard deviation of the logits, but at least 1.
+    - If every label has the largest logit, the NLL decreases as T approaches 0. For such labels, T
+      is selected so that the mean probability of the labels is (n + 1) / (n + 2), by Laplace's rule
+      of succession. If the mean probability at T = 1 is already higher, T is 1.
+    - If the logits have no information about the labels, the NLL decreases as T increases. For such
+      logits, T is 1000 times their standard deviation, but at least 1.
 
-    Predictions do not change. The ranking by the maximum softmax response can change if there are
-    more than two classes. The cost is 20 to 40 passes over the logits.
+    Predictions do not change. With more than two classes, the ranking by the maximum softmax
+    response can change. The cost is 20 to 40 passes over the logits.
 
     References
     ----------
@@ -167,7 +167,7 @@ def fit_temperature(
 
 @dataclass(frozen=True)
 class _ScoreSummary:
-    """Properties of the class scores that determine whether the likelihood has a maximum."""
+    """Properties of the class scores that indicate whether the likelihood has a maximum."""
 
     #: Whether the true class of every sample has the largest score.
     is_separable: bool
@@ -195,7 +195,7 @@ class _Likelihood:
         return float(self.weight.sum())
 
     def score_differences(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield blocks of the scaled score of each class minus the score of the true class."""
+        """Yield blocks of the differences between scaled scores and the score of the true class."""
         for block in row_blocks(*self.scores.values.shape):
             differences = self.scores.log_scores(block)
             differences /= self.scale
@@ -203,7 +203,7 @@ class _Likelihood:
             yield block, differences
 
     def nll(self, inverse: float) -> float:
-        """Return the mean NLL at an inverse temperature of the scaled scores."""
+        """Return the mean NLL at an inverse temperature."""
         return self.nll_and_slope(inverse)[0]
 
     def nll_and_slope(self, inverse: float) -> tuple[float, float]:
@@ -230,7 +230,7 @@ class _Likelihood:
         return total / self.total
 
     def summarize(self) -> _ScoreSummary:
-        """Return the properties that determine whether the likelihood has a maximum."""
+        """Return properties that indicate whether the likelihood has a maximum."""
         limit_probability = 0.0
         variance = 0.0
         is_separable = True
@@ -246,7 +246,7 @@ class _Likelihood:
 
 
 def _variance_of_finite(x: FloatArray) -> FloatArray:
-    """Return the variance of the entries of each row that are not -inf."""
+    """Return the variance of each row, in which entries of -inf are ignored."""
     is_finite = ~np.isneginf(x)
     n_finite = is_finite.sum(axis=1)
     mean = np.where(is_finite, x, 0.0).sum(axis=1) / n_finite
@@ -258,7 +258,7 @@ def _variance_of_finite(x: FloatArray) -> FloatArray:
 def _make_likelihood(
     scores: ClassScores, codes: IntArray, weight: FloatArray | None
 ) -> _Likelihood:
-    """Create the likelihood of validated class scores, without samples of weight 0."""
+    """Create the likelihood of validated class scores, and drop samples of weight 0."""
     values: Array = scores.values
     if weight is None:
         weight = np.ones(codes.size)
@@ -276,7 +276,7 @@ def _make_likelihood(
 def fit_temperature_of_scores(
     scores: ClassScores, codes: IntArray, weight: FloatArray | None = None
 ) -> Temperature:
-    """Fit the temperature of validated class scores, which may be probabilities."""
+    """Fit the temperature of validated class scores (logits or probabilities)."""
     likelihood = _make_likelihood(scores, codes, weight)
     _reject_impossible_labels(likelihood)
     # The inverse temperature of the scaled scores that corresponds to temperature 1.
@@ -313,7 +313,7 @@ def _reject_impossible_labels(likelihood: _Likelihood) -> None:
 
 
 def _best_inverse_temperature(likelihood: _Likelihood, inverse_before: float) -> tuple[float, str]:
-    """Return the inverse temperature of the scaled scores with the smallest NLL, and a note."""
+    """Return the inverse temperature with the smallest NLL, and a note."""
     summary = likelihood.summarize()
     if summary.spread == 0:
         note = "the classes of each sample have equal scores: the temperature has no effect"
@@ -335,7 +335,7 @@ def _best_inverse_temperature(likelihood: _Likelihood, inverse_before: float) ->
 def _bound_separable(
     likelihood: _Likelihood, summary: _ScoreSummary, inverse_before: float
 ) -> tuple[float, str]:
-    """Return the inverse temperature that the rule of succession selects, and a note."""
+    """Return the inverse temperature according to the rule of succession, and a note."""
     from scipy.optimize import brentq
 
     note = "there are no failures, so the likelihood increases as the temperature decreases: it is "
@@ -371,9 +371,9 @@ def _minimize_nll(likelihood: _Likelihood, start_inverse: float) -> float:
 
 
 def _root_of_slope(likelihood: _Likelihood, start: float) -> float:
-    """Return the log-temperature near `start` at which the slope of the NLL is 0.
+    """Return the log-temperature near `start` where the derivative of the NLL is 0.
 
-    The root is more accurate than the minimum of the flat NLL.
+    Finding a root is more accurate than minimizing the NLL, which is flat at the minimum.
     """
     from scipy.optimize import brentq
 

@@ -1,4 +1,4 @@
-"""The command line. Commands parse arguments, call the library and print the results."""
+"""The command line. Each command parses its arguments, calls the library and prints the results."""
 
 from typing import TYPE_CHECKING
 

@@ -18,10 +18,10 @@ from abstain.errors import InputError, MissingInputError
 class Command:
     """A command: its summary for `abstain --help`, and its function as ``module:name``.
 
-    The module is imported when the command runs. The function must be accepted by cyclopts, or be a
-    `cyclopts.App`. A package adds a command with an entry point of the group ``abstain.commands``.
-    The name of the entry point is the name of the command, and its value is the location of a
-    `Command`.
+    The module is imported when the command runs. The function must be a command that cyclopts can
+    parse, or a `cyclopts.App`. A package adds a command with an entry point of the group
+    ``abstain.commands``. The name of the entry point is the name of the command, and its value is
+    the location of a `Command`.
     """
 
     help: str
@@ -82,7 +82,10 @@ _BENCH_CATALOGUES: Final = frozenset(
 
 
 def all_commands() -> dict[str, Command]:
-    """Return the commands of this package, and those of extensions with other names."""
+    """Return the commands of this package and of extensions.
+
+    An extension cannot replace a command.
+    """
     commands = dict(COMMANDS)
     for extension in plugins.extensions(plugins.COMMANDS):
         commands.setdefault(extension.name, _load_command(extension))
@@ -104,12 +107,12 @@ def is_command(word: str) -> bool:
 
 
 def application(words: list[str]) -> App:
-    """Return the parser, which imports only the commands among the words."""
+    """Return a parser that imports only the commands whose names are among the words."""
     return _build(_commands_for(words), words)
 
 
 def complete_application() -> App:
-    """Return the parser with every command that can be loaded."""
+    """Return a parser with all commands that can be imported."""
     commands = _loadable(all_commands())
     return _build(commands, commands)
 
@@ -127,7 +130,7 @@ def _is_loadable(command: Command) -> bool:
 
 
 def _build(commands: Mapping[str, Command], loaded: Container[str]) -> App:
-    """Return the parser of all commands, which imports only the commands in `loaded`."""
+    """Return a parser for all commands that imports only the commands in `loaded`."""
     app = App(
         name="abstain",
         help="Evaluate, compare and deploy classifiers that may abstain, from files of "
@@ -150,13 +153,13 @@ def _build(commands: Mapping[str, Command], loaded: Container[str]) -> App:
 
 
 def _reflow(function: Callable[..., Any]) -> str:
-    """Return a docstring with one line per paragraph, which the terminal wraps to its width."""
+    """Return a docstring with one line per paragraph, so that the terminal can wrap it."""
     paragraphs = (inspect.getdoc(function) or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def _commands_for(words: list[str]) -> dict[str, Command]:
-    """Return the commands of this package if one of them is called, and all commands otherwise."""
+    """Return all commands, or only those of this package if one of them is called."""
     _check_bench_is_installed(words)
     if words and words[0] in COMMANDS:
         return COMMANDS

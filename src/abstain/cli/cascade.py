@@ -113,7 +113,7 @@ class CascadeTarget:
 
 @dataclass(frozen=True, kw_only=True)
 class CascadeInput:
-    """Data of the models, of the person and for the check."""
+    """Options for the predictions of the models, the answers of the person, and the test data."""
 
     stage: Annotated[
         tuple[str, ...],
@@ -183,8 +183,8 @@ def cascade(
 ) -> None:
     """Choose thresholds for a cascade of models and a person, with a guarantee.
 
-    The command prints the thresholds, the share of samples that each stage answers, and the risk
-    on all data of --apply. The exit status is 3 if the target is unattainable. Values are
+    The command prints the thresholds, the share of samples that each stage answers, and the risk on
+    each data set of --apply. The exit status is 3 if the target is unattainable. Values are
     fractions.
     """
     from abstain.report.output import CASCADE
@@ -223,7 +223,7 @@ def cascade(
 def _check_options(
     columns: Columns, data: CascadeInput, target: CascadeTarget, level: float | None
 ) -> None:
-    """Raise an error for options without effect."""
+    """Raise an error if options have no effect."""
     unused = [to_flag(name) for name in ("by", "group", "weight") if getattr(columns, name)]
     if unused:
         raise InputError(
@@ -243,7 +243,7 @@ def _check_options(
 def _read_calibration(
     source: CascadeSource, data: CascadeInput, paths: CascadeFiles
 ) -> tuple[dict[str, Any] | None, list[Any]]:
-    """Return the calibration data and the notes of the reader, or None for a saved cascade."""
+    """Return the calibration data with notes, or None if the cascade was saved before."""
     if paths.rule is not None:
         return None, []
     if not source.stages:
@@ -259,7 +259,7 @@ def _get_cascade(
     options: dict[str, Any],
     paths: CascadeFiles,
 ) -> "Cascade":
-    """Choose a cascade, or load a saved one."""
+    """Choose the thresholds of a cascade, or load a saved cascade."""
     if calibration is not None:
         return ab.set_cascade(calibration, **options, **target.options())
     if target.flags:
@@ -286,7 +286,7 @@ def _save_cascade(cascade: "Cascade", paths: CascadeFiles) -> list[Path]:
 
 
 def _make_files(checks: "CascadeChecks", source: Path | None) -> dict[str, bytes]:
-    """Return the contents of the files for --out."""
+    """Return the contents of the files that --out writes."""
     from abstain.report.output import CASCADE
     from abstain.tables.state_files import json_file
 

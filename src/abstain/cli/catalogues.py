@@ -16,7 +16,8 @@ class ListedCatalogue:
 
     A package adds a catalogue with an entry point of the group ``abstain.catalogues``. The name of
     the entry point is the word after `abstain list`, and its value is the location of a
-    `ListedCatalogue`. If the word already exists, the catalogue is printed after the existing ones.
+    `ListedCatalogue`. If there is already a catalogue for this word, the new catalogue is printed
+    after it.
     """
 
     title: str
@@ -37,7 +38,7 @@ class ListedCatalogue:
 
 
 def all_catalogues() -> dict[str, tuple[ListedCatalogue, ...]]:
-    """Return the catalogues of this package and of its extensions, by word."""
+    """Return the catalogues of this package and of extensions, by the word after `abstain list`."""
     catalogues = dict(CATALOGUES)
     for extension in plugins.extensions(plugins.CATALOGUES):
         name = extension.name
@@ -60,7 +61,7 @@ def _needs_sentence(needs: Iterable[Any]) -> str:
 
 
 def names_sentence(title: str, names: Iterable[str]) -> str:
-    """Return a sentence with a title and names, or an empty string without names."""
+    """Return a sentence with a title and names, or an empty string if there are no names."""
     listed = ", ".join(dict.fromkeys(names))
     return f"{title}: {listed}." if listed else ""
 
@@ -89,7 +90,7 @@ def _rule(rule: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Logits:
-    """A simulated population that is not an entry of a catalogue."""
+    """A simulated population, which is listed although it belongs to no catalogue."""
 
     name: str = "logits"
     title: str = "labeled class scores"
@@ -97,7 +98,7 @@ class _Logits:
 
 
 def describe_meaning(entry: Any) -> tuple[str, ...]:
-    """Return the meaning and the source of an entry."""
+    """Return the definition and the source of an entry."""
     return entry.meaning, getattr(entry, "source", "")
 
 

@@ -1,4 +1,4 @@
-"""The arguments of the command, and options of the library written as flags."""
+"""Access to the arguments of the command, and names of options as flags."""
 
 import shlex
 from contextvars import ContextVar
@@ -13,7 +13,7 @@ _FLAG_NAMES = {"loss": "own_loss", "abstention_cost": "cost", "limits": "limit"}
 
 
 def format_flag(name: str, value: object) -> str:
-    """Format an option and its value for a shell. A list has one flag per entry.
+    """Format an option and its value for a shell. For a list, the flag is repeated.
 
     Examples
     --------

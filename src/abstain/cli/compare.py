@@ -113,8 +113,8 @@ def compare(
 ) -> None:
     """Compare methods on the same samples with intervals, tests and rankings.
 
-    The command prints a table. With --out, it also writes tables of all numbers and a report.
-    Values are fractions.
+    The command prints a table. With --out, the command also writes tables of all numbers and a
+    report. Values are fractions.
     """
     from abstain.report import comparison_terminal
 
@@ -127,7 +127,7 @@ def compare(
     with show_status("Comparing"):
         comparison = ab.compare(
             reading,
-            scores=score or _requested_confidences(reading, columns),
+            scores=_requested_scores(reading, columns, score),
             metrics=metric,
             rng=options.pop("seed"),
             published_test=options.pop("literature"),
@@ -144,7 +144,7 @@ def compare(
 def _check_options(
     columns: Columns, tests: TestOptions, output: OutputOptions, *, has_one_method: bool
 ) -> None:
-    """Raise an error for options without effect."""
+    """Raise an error if options have no effect."""
     if has_one_method:
         raise AbstainError(
             "--methods-from filename requires one file per method; got one file. Name more files, "
@@ -158,17 +158,28 @@ def _check_options(
         )
 
 
-def _requested_confidences(reading: "Reading", columns: Columns) -> list[str] | None:
-    """Return the confidences that --confidence names, if it was passed."""
-    if not columns.confidence:
+def _requested_scores(
+    reading: "Reading", columns: Columns, scores: tuple[str, ...]
+) -> list[str] | None:
+    """Return the names of --score and --confidence, or None for all scores.
+
+    Without --score, the columns of --confidence are compared with all scores of the class scores
+    that --logits or --probabilities name.
+    """
+    confidences: list[str] = []
+    if columns.confidence:
+        confidences = list(next(iter(reading.values())).confidence or {})
+    if scores:
+        return list(dict.fromkeys((*scores, *confidences)))
+    if columns.logits or columns.probabilities:
         return None
-    return list(next(iter(reading.values())).confidence or {})
+    return confidences or None
 
 
 def _make_files(
     comparison: "Comparison", source: str, formats: tuple[str, ...]
 ) -> dict[str, bytes]:
-    """Return the contents of the files for --out."""
+    """Return the contents of the files that --out writes."""
     from abstain.report import comparison_html
     from abstain.report.paper import paper_files
 

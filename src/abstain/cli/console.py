@@ -1,6 +1,6 @@
 """Print results on standard output and the progress of a command on standard error.
 
-Lines are as wide as the terminal, or 100 columns in a pipe or a file.
+Lines are as wide as the terminal, or 100 characters wide in a pipe or a file.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,14 +32,14 @@ def console() -> Console:
 
 
 def interactive_stderr() -> Console | None:
-    """Return the console of standard error, or None if it is not a terminal."""
+    """Return a console for standard error, or None if it is not a terminal."""
     console = Console(stderr=True)
     is_interactive = console.is_terminal and console.file.isatty()
     return console if is_interactive else None
 
 
 def plain_text(text: str) -> Text:
-    """Convert a string to text that rich does not interpret as markup."""
+    """Convert a string to a text in which rich does not interpret markup."""
     return Text(escape_control_characters(text))
 
 
@@ -49,16 +49,16 @@ def print_text(text: str) -> None:
 
 
 def print_written_files(paths: Sequence[Path]) -> None:
-    """Print the paths of written files, if there are any."""
+    """Print the paths of the files that were written, if there are any."""
     if paths:
         print_text("Wrote " + ", ".join(str(path) for path in paths))
 
 
 @contextmanager
 def show_status(activity: str) -> Iterator[Callable[[str], None]]:
-    """Show an activity on standard error, and yield a function that shows its progress.
+    """Print the name of a task on standard error, and yield a function that prints its progress.
 
-    Without a terminal, a line of progress is printed every few seconds.
+    If standard error is not a terminal, a line of progress is printed every few seconds.
     """
     terminal = interactive_stderr()
     if terminal is None:
@@ -73,7 +73,7 @@ def show_status(activity: str) -> Iterator[Callable[[str], None]]:
 
 
 class _ProgressLines:
-    """Lines of progress on standard error, of which only one is printed every few seconds."""
+    """Prints lines of progress on standard error, at most one every few seconds."""
 
     def __init__(self, activity: str) -> None:
         self._activity = activity
@@ -81,7 +81,7 @@ class _ProgressLines:
         self._last_time = monotonic()
 
     def print(self, progress: str) -> None:
-        """Print the progress, unless a line was printed shortly before."""
+        """Print the progress, unless a line was printed in the last few seconds."""
         if monotonic() - self._last_time < _SECONDS_BETWEEN_LINES:
             return
         self._last_time = monotonic()
@@ -100,7 +100,7 @@ def exit_on_interrupt(message: str) -> Iterator[None]:
 
 
 def progress_bar() -> "Progress | AbstractContextManager[None]":
-    """Return a progress bar, or an empty context without a terminal."""
+    """Return a progress bar, or an empty context manager if there is no terminal."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -123,7 +123,7 @@ def progress_bar() -> "Progress | AbstractContextManager[None]":
 
 
 def format_duration(seconds: float) -> str:
-    """Format a duration, rounded to seconds, minutes or tenths of an hour."""
+    """Format a duration in seconds, minutes or tenths of an hour."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = seconds / 60

@@ -1,4 +1,4 @@
-"""Options of `evaluate` for data in memory, in a stream of batches, or on a cluster."""
+"""Options of `evaluate` for data in memory, for data in batches, and for clusters."""
 
 import math
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """Options of `evaluate` for data in memory, in a stream, or on a cluster."""
+    """Options of `evaluate` for data in memory, for data in batches, and for clusters."""
 
     engine: Annotated[
         Literal["memory", "stream", "dask"],
@@ -55,7 +55,7 @@ class Engine:
         return self.engine == "memory"
 
     def check(self) -> None:
-        """Raise an error for options that have no effect with this engine."""
+        """Raise an error if options have no effect with this engine."""
         unused = []
         if self.resume is not None and self.engine != "stream":
             unused.append("--resume")
@@ -74,7 +74,7 @@ class Engine:
             )
 
     def scan(self, files: tuple[Path, ...], columns: Columns) -> "PredictionScan":
-        """Prepare the files of one set of predictions for reading in batches."""
+        """Prepare to read the files of one set of predictions in batches."""
         options = reading_options(columns)
         if options.pop("long"):
             raise InputError(
@@ -84,7 +84,7 @@ class Engine:
         return ab.scan_predictions(sources, **options, skip_bad=self.skip_bad)
 
     def evaluate(self, scan: "PredictionScan", arguments: dict[str, Any]) -> "Evaluation":
-        """Evaluate the files and show the progress."""
+        """Evaluate the files, and print the progress."""
         with exit_on_interrupt(self._resume_hint), show_status("Counting") as show_progress:
             options = ab.StreamOptions(
                 resume=self.resume,
@@ -97,7 +97,7 @@ class Engine:
 
     @property
     def _memory_option(self) -> dict[str, int]:
-        """Return the option `memory` in bytes, if it was passed."""
+        """Return the value of --memory in bytes, if the option was passed."""
         if self.memory is None:
             return {}
         if not 0 < self.memory < math.inf:

@@ -55,7 +55,7 @@ class Intervals:
     seed: Seed = 0
 
     def options(self) -> dict[str, Any]:
-        """Return the options of `ab.evaluate`, and raise an error for options without effect."""
+        """Return the options for `ab.evaluate`, and raise an error if options have no effect."""
         unused = []
         if self.bootstrap is not None and self.interval != "bootstrap":
             unused.append("--bootstrap")
@@ -111,7 +111,7 @@ class EvaluationOutput:
 
 
 def _image_folders(file: Path) -> tuple[Path, ...]:
-    """Return the folders to which names of images may be relative."""
+    """Return the folders in which images may be located."""
     working_folder = Path()
     if original_name(file) == STDIN_NAME:
         return (working_folder,)
@@ -146,8 +146,8 @@ def evaluate(
 ) -> None:
     """Evaluate confidence scores on files of predictions.
 
-    The command prints a table. With --out, it also writes tables of all numbers and a report.
-    Values are fractions.
+    The command prints a table. With --out, the command also writes tables of all numbers and a
+    report. Values are fractions.
     """
     from abstain.report import terminal_table
 

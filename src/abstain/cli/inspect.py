@@ -34,9 +34,9 @@ def inspect(
 ) -> None:
     """Describe files of predictions and print the command that evaluates them.
 
-    The command proposes roles, splits and directions from names and values. In a terminal, it
-    asks whether to run the proposed command. `abstain FILE...` runs it immediately and prints
-    what it used.
+    The command proposes the role of each column, the splits, and the directions of confidences,
+    based on names and values. In a terminal, it asks whether to run the proposed command. `abstain
+    FILE...` runs it immediately and prints what it used.
     """
     from abstain.tables.proposal import propose
 
@@ -60,7 +60,7 @@ def inspect(
 
 
 def _print_proposals(table: "DataTable", proposals: "Sequence[ColumnProposal]") -> None:
-    """Print the size of a table, and the proposed columns of each role with the reason."""
+    """Print the size of a table, and the proposed columns for each role with the reason."""
     noun = "keys" if table.has_keys else "columns"
     print_text(f"{table.source}: {table.n_rows:,} rows, {len(table.names):,} {noun}")
     for proposal in proposals:
@@ -69,7 +69,10 @@ def _print_proposals(table: "DataTable", proposals: "Sequence[ColumnProposal]") 
 
 
 def _open_representative_table(files: Sequence[Path]) -> "DataTable":
-    """Open arrays as one table. Open the first of other files if all have its columns."""
+    """Open arrays as one table.
+
+    If the files do not contain arrays, open the first file, whose columns all files must have.
+    """
     from abstain.tables import hugging_face
     from abstain.tables.files import are_arrays, open_arrays, open_table
 
@@ -99,7 +102,7 @@ def _open_representative_table(files: Sequence[Path]) -> "DataTable":
 
 
 def _read_numbers(table: "DataTable") -> "tuple[DataTable, list[ColumnProposal]]":
-    """Convert texts such as "90%" and "0,9" to numbers, and propose the option for them."""
+    """Convert texts such as "90%" and "0,9" to numbers, and propose the corresponding option."""
     from abstain.tables.proposal import ColumnProposal
 
     with_points = table.with_numbers(".")
@@ -145,7 +148,7 @@ def _required_flags(
 
 
 def _names_or_pattern(proposal: "ColumnProposal", column_names: Sequence[str]) -> Sequence[str]:
-    """Return the columns, or a pattern that matches all of them and no other column."""
+    """Return a pattern that matches only these columns, or the columns if there is none."""
     if proposal.role not in {"probabilities", "logits"} or len(proposal.columns) == 1:
         return proposal.columns
     prefix = proposal.columns[0]
@@ -159,7 +162,7 @@ def _names_or_pattern(proposal: "ColumnProposal", column_names: Sequence[str]) -
 
 
 def _check_roles(proposals: "Sequence[ColumnProposal]", column_names: Sequence[str]) -> None:
-    """Raise an error if no columns are proposed for correctness or confidence."""
+    """Raise an error if no column is proposed for the correctness or for the confidence."""
     roles = {proposal.role for proposal in proposals}
     has_class_scores = not roles.isdisjoint({"probabilities", "logits"})
     has_grades = not roles.isdisjoint({"correct", "loss"})

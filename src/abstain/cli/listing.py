@@ -51,7 +51,7 @@ def _sections(name: str, width: int) -> Iterator[Text]:
 
 
 def _section(section: ListedCatalogue, width: int) -> Iterator[Text]:
-    """Yield the lines of a section, and raise an error if it cannot be loaded."""
+    """Yield the lines of a section, or raise an error if its module cannot be imported."""
     if section.error:
         raise InputError(section.error)
     if section.needs_torch and not is_installed("torch"):
@@ -73,7 +73,7 @@ def _section(section: ListedCatalogue, width: int) -> Iterator[Text]:
 
 
 def _heading(entry: Any, width: int) -> Iterator[Text]:
-    """Yield the name of an entry in bold, and its title."""
+    """Yield the name of an entry in bold and its title."""
     lines = _wrapped(f"{entry.name}  {entry.title}", width - 4, "", "")
     for i, line in enumerate(lines):
         line.pad_left(4 if i else 0)
@@ -83,7 +83,7 @@ def _heading(entry: Any, width: int) -> Iterator[Text]:
 
 
 def _wrapped(sentence: str, width: int, indent: str, style: str) -> Iterator[Text]:
-    """Wrap a sentence only at spaces, so that addresses and names are not split."""
+    """Wrap a sentence only at spaces, so that names and URLs are not split."""
     lines = textwrap.wrap(
         sentence,
         width,

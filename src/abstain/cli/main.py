@@ -1,4 +1,4 @@
-"""The program `abstain`: run a command, and print errors as one line."""
+"""The program `abstain`, which runs a command and prints errors as one line."""
 
 import codecs
 import os
@@ -20,10 +20,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def prepare_streams() -> None:
-    """Replace closed standard streams, and print `?` for characters that cannot be encoded.
+    """Replace closed standard streams, and print `?` for characters that a stream cannot encode.
 
-    Python represents a closed stream by None. A file that is opened later would have the descriptor
-    of the closed stream and would receive the output. Therefore an empty file replaces the stream.
+    If a standard stream is closed, Python sets it to None. A file that is opened later could then
+    get the file descriptor of the stream, and receive the output by mistake. Therefore, the null
+    device replaces the stream.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
@@ -35,7 +36,7 @@ def prepare_streams() -> None:
 
 
 def _fails_for_some_characters(stream: TextIO) -> bool:
-    """Return whether printing to a stream fails for some characters."""
+    """Return whether the encoding of a stream lacks some characters."""
     errors = getattr(stream, "errors", "")
     if errors == "surrogateescape":
         # This error handler of the locale "C" encodes only undecodable bytes of file names.
@@ -48,7 +49,7 @@ _TRACEBACK = "--traceback"
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command, and return its exit status: 0 if it succeeded, and 2 after an error."""
+    """Run a command, and return its exit status, such as 0 after success and 2 after an error."""
     from abstain._foundation.option_format import option_format
     from abstain.cli.command_line import ARGUMENTS, format_flag
 
@@ -69,7 +70,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _run_command(arguments: list[str], *, with_traceback: bool) -> int:
-    """Run one command, and print an error as one line."""
+    """Run a command. An error is printed as one line."""
     try:
         # These modules are imported here, because Ctrl-C may occur during the import.
         from abstain.cli.app import application, is_command
@@ -105,7 +106,7 @@ def _is_file_argument(word: str) -> bool:
 
 
 def _error_message(error: BaseException) -> str:
-    """Return the message for an error, with its type if the error is unexpected."""
+    """Return the message of an error. If the error is unexpected, add its type."""
     if isinstance(error, AbstainError | OSError):
         return str(error)
     if isinstance(error, MemoryError):
@@ -117,7 +118,7 @@ def _error_message(error: BaseException) -> str:
 
 
 def _end_after_broken_pipe() -> int:
-    """Discard further output and return the exit status after the reader of a pipe ended."""
+    """Discard further output after a pipe was closed, and return the exit status."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1
 

@@ -10,10 +10,11 @@ _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 
 
 def retain_freed_memory() -> None:
-    """Reuse freed memory instead of returning it to the system, if the C library supports this.
+    """Make the allocator reuse freed memory, if the C library supports this setting.
 
-    The system clears each new page, which takes longer than the computation of most arrays. The
-    setting applies to the complete process, so only commands use it.
+    By default, freed memory returns to the system, which clears each page before its next use. This
+    takes longer than most computations. The setting affects the whole process, so the library
+    itself does not use it.
     """
     if sys.platform != "linux":
         return

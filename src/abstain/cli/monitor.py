@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MonitorOptions:
-    """Options for the tests of the monitor."""
+    """Options for the statistical tests of the monitor."""
 
     calibration: Annotated[Path | None, Parameter(help="Calibration predictions of the rule")] = (
         None
@@ -59,7 +59,7 @@ class MonitorOptions:
     seed: Annotated[int | None, Parameter(help="Seed of all random numbers [default: 0]")] = None
 
     def passed_options(self) -> dict[str, Any]:
-        """Return the passed options except the calibration data."""
+        """Return the options that were passed, except the calibration data."""
         names = (name for name in self.__dataclass_fields__ if name != "calibration")
         options = {name: getattr(self, name) for name in names}
         return {name: value for name, value in options.items() if value is not None}
@@ -78,11 +78,11 @@ def monitor(
 ) -> None:
     """Monitor the coverage, confidences and risk of a decision rule in production.
 
-    The command reads JSON lines: predictions ({"id": .., "confidence": ..}) and labels ({"id":
-    .., "correct": ..}) in any order. It prints each alarm once, as a line that begins with ALARM.
-    The exit status is 3 while an alarm is active. It is 2 after an error or if no line could be
-    read. After Ctrl-C and SIGTERM, the command first processes the lines that have arrived. The
-    remaining options describe the calibration file.
+    The command reads JSON lines: predictions ({"id": .., "confidence": ..}) and labels ({"id": ..,
+    "correct": ..}) in any order. The command prints each alarm once, as a line that begins with
+    ALARM. The exit status is 3 while an alarm is active. The exit status is 2 after an error, or if
+    no line could be read. After Ctrl-C or SIGTERM, the command processes all lines that have
+    arrived, and then stops. All other options describe the calibration file.
     """
     from abstain.cli.session import Session
 
@@ -116,7 +116,7 @@ def _check_options(tests: MonitorOptions, input_output: InputOutputOptions) -> N
 def _start_or_load(
     rule_path: Path, tests: MonitorOptions, input_output: InputOutputOptions, columns: Columns
 ) -> "Monitor":
-    """Load the monitor from its state, or start a new one."""
+    """Load the monitor from its state file, or create a new monitor."""
     from abstain.monitoring.starting import check_matches_state
 
     rule = read_rule(rule_path)

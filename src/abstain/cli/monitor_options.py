@@ -1,4 +1,4 @@
-"""Options of `abstain monitor` about its input and output."""
+"""Options for the input and the output of `abstain monitor`."""
 
 from dataclasses import dataclass
 from pathlib import Path

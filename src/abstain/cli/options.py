@@ -1,4 +1,4 @@
-"""Options of several commands: roles of columns, losses, intervals and seeds."""
+"""Options that several commands share: roles of columns, losses, intervals and seeds."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,12 +8,12 @@ from cyclopts import Parameter
 
 
 def repeatable(description: str) -> Parameter:
-    """Describe an option that may be repeated and is empty by default."""
+    """Return the description of an option that may be repeated and is empty by default."""
     return Parameter(help=f"{description} (repeatable)", negative=(), show_default=False)
 
 
 def list_option(description: str) -> Parameter:
-    """Describe an option that is followed by several values."""
+    """Return the description of an option that is followed by several values."""
     return Parameter(help=description, negative=(), consume_multiple=True, show_default=False)
 
 
@@ -40,7 +40,10 @@ RunsFolder = Annotated[Path, Parameter(help="Folder of runs")]
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Roles of columns, or of keys of an .npz file. Columns with default names need no option."""
+    """Options that name the column of each role, or the key in an .npz file.
+
+    No option is needed for columns with default names.
+    """
 
     label: Annotated[str | None, Parameter(help="Column with the true class")] = None
     prediction: Annotated[str | None, Parameter(help="Column with the predicted class")] = None

@@ -45,7 +45,7 @@ class OutputFolder:
         return [_describe_input(path, state) for path, state in self.inputs]
 
     def write(self, files: Mapping[str, bytes]) -> list[Path]:
-        """Publish all files or none, and return the paths of files and of folders of files."""
+        """Write all files or none, and return the paths of the top-level files and folders."""
         metadata = {
             "abstain": ab.__version__,
             "command": current_command(),
@@ -75,10 +75,10 @@ def check_folder(
 def check_folder(
     folder: Path | None, names: Iterable[str], inputs: Sequence[Path | None]
 ) -> OutputFolder | None:
-    """Check before the computation that the files `names` can be written to the folder of `--out`.
+    """Check, before the computation, that files can be written to the folder of `--out`.
 
-    An error is raised if the folder is not writable. An error is also raised if abstain did not
-    write an existing file with one of the names.
+    An error is raised if the folder is not writable, or if it contains a file with one of the
+    `names` that abstain did not write.
     """
     if folder is None:
         return None
@@ -98,7 +98,7 @@ def check_folder(
 def check_folder_for_large_inputs(
     folder: Path | None, names: Iterable[str], inputs: Sequence[Path]
 ) -> OutputFolder | None:
-    """Check the folder of `--out`, without hashes of large input files in the manifest."""
+    """Check the folder of `--out`. The manifest contains no hashes of large input files."""
     output = check_folder(folder, names, ())
     if output is None:
         return None
@@ -111,7 +111,7 @@ def make_files(
     plotted_result: object = None,
     formats: Sequence[str] = (),
 ) -> dict[str, bytes]:
-    """Return the files of tables with rows, of the page, and of the figures of a result."""
+    """Return the contents of the tables, of the HTML page and of the figures of a result."""
     from abstain.report.output import figure_files
     from abstain.tables.results import result_files
 
@@ -135,7 +135,7 @@ def write_and_print(
 ) -> None:
     """Write the files to the folder of `--out`, and print the results and the written paths.
 
-    The printed paths begin with `before` and end with `after`.
+    The paths `before` are printed before the written paths, and the paths `after` are printed last.
     """
     # Files are written first, because a reader such as `head` closes the pipe early.
     try:
@@ -150,7 +150,7 @@ def write_and_print(
 
 
 def _input_files(path: Path) -> list[Path]:
-    """Return a file, or the input files in a folder of results."""
+    """Return a list with the file, or with the input files in a folder of results."""
     if not path.is_dir():
         return [path]
     files = [file for pattern in _INPUT_PATTERNS for file in path.glob(pattern)]
@@ -166,7 +166,7 @@ def _file_state(path: Path) -> tuple[int, int] | None:
 
 
 def _describe_input(path: Path, state: tuple[int, int] | None) -> dict[str, Any]:
-    """Return the name of an input file, and its hash or None if the file has changed."""
+    """Return the name and the hash of an input file. If the file has changed, the hash is None."""
     sha256 = file_sha256(path) if state is not None and path.is_file() else None
     is_unchanged = sha256 is not None and _file_state(path) == state
     return {"name": original_name(path), "sha256": sha256 if is_unchanged else None}
@@ -181,10 +181,11 @@ _PAGE_HEAD_BYTES: Final = 2000
 
 
 def files_of_earlier_version(folder: Path) -> dict[str, str]:
-    """Return the names and hashes of files in a folder that an earlier version wrote.
+    """Return the names and hashes of the files in a folder that an older abstain wrote.
 
-    The result is empty unless the folder contains a page of abstain. Tables and figures are listed
-    in the manifest of a study. The main tables belong to abstain if their contents are equal.
+    If the folder contains no HTML page of abstain, the result is empty. The result includes the
+    files in the manifest of a study. It includes the files results.parquet and results.csv if they
+    contain the same table.
     """
     if (folder / MANIFEST).exists():
         return {}
@@ -197,7 +198,7 @@ def files_of_earlier_version(folder: Path) -> dict[str, str]:
 
 
 def remove_old_manifest(folder: Path) -> None:
-    """Remove the manifest of an earlier version after a new one was written."""
+    """Remove the manifest of an earlier version. A new manifest must exist."""
     if _old_manifest_hashes(folder):
         (folder / OLD_MANIFEST).unlink(missing_ok=True)
 
@@ -210,7 +211,7 @@ def _is_page(path: Path) -> bool:
 
 
 def _old_manifest_hashes(folder: Path) -> dict[str, str]:
-    """Return the names and hashes in the old manifest, or no names if it is damaged."""
+    """Return the names and hashes in the old manifest, or an empty mapping if it is damaged."""
     try:
         return valid_set_names(read_json_object(folder / OLD_MANIFEST))
     except AbstainError:
@@ -218,7 +219,7 @@ def _old_manifest_hashes(folder: Path) -> dict[str, str]:
 
 
 def _matching_tables(folder: Path) -> list[str]:
-    """Return the names of the main tables if their contents are equal."""
+    """Return the names of the main tables if both contain the same table."""
     import polars as pl
 
     from abstain.tables.results import result_files

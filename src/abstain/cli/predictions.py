@@ -1,4 +1,4 @@
-"""Read predictions with the options of a command."""
+"""Functions that read predictions with the options of a command."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +30,7 @@ def read_files(files: tuple[Path, ...], columns: Columns, *, unlabeled: bool = F
 
 
 def reading_options(columns: Columns) -> dict[str, Any]:
-    """Return the columns as options of `read_predictions`."""
+    """Return the columns of each role as arguments of `read_predictions`."""
     options = {name: getattr(columns, name) for name in columns.__dataclass_fields__}
     options["loss"] = options.pop("own_loss")
     for name in ("logits", "probabilities", "unknown_label"):
@@ -51,9 +51,9 @@ def expand_patterns(files: tuple[Path, ...]) -> tuple[Path, ...]:
 def add_split_columns(
     columns: Columns, files: tuple[Path, ...], *names: str | None
 ) -> tuple[Columns, list[str | None]]:
-    """Add columns to --by, and return the names of their split columns.
+    """Add columns to --by, and return the name of the split column for each name.
 
-    The split column of "filename" is "file", or None for a single file.
+    For the name "filename", the split column is "file", or None if there is a single file.
     """
     by = list(columns.by)
     split_columns: list[str | None] = []
@@ -71,7 +71,7 @@ def add_split_columns(
 def read_with_score(
     path: Path, columns: Columns, score: str, *, unlabeled: bool = False
 ) -> "Reading":
-    """Read predictions. If the score cannot be computed, read the column with its name."""
+    """Read predictions. If a score cannot be computed, read the column that has its name."""
     from abstain.confidence import applicable
 
     files = (path,)
@@ -88,7 +88,7 @@ def read_with_score(
 
 
 def has_numeric_column(path: Path, name: str) -> bool:
-    """Return whether a file has a numeric column with this name, without a leading "-"."""
+    """Return whether a file has a numeric column with this name. A leading "-" is ignored."""
     from abstain.tables.files import open_table
 
     if path.is_dir():
@@ -98,7 +98,7 @@ def has_numeric_column(path: Path, name: str) -> bool:
 
 
 def read_by_name(files: tuple[Path, ...], columns: Columns) -> "tuple[dict[str, Predictions], Any]":
-    """Read files, and return their splits by name and the notes of the reader."""
+    """Read files, and return the predictions by the name of the split, and the notes."""
     if not files:
         return {}, ()
     reading = read_files(files, columns)
@@ -109,7 +109,7 @@ def read_by_name(files: tuple[Path, ...], columns: Columns) -> "tuple[dict[str, 
 
 
 def _format_split(split: Any) -> str:
-    """Format a split as text, with the file before the other columns."""
+    """Format a split as text that begins with the name of the file."""
     from abstain._foundation.names import split_name
 
     value_by_column = dict(split)

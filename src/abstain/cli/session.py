@@ -1,4 +1,4 @@
-"""One run of `abstain monitor`: process lines, save the state and show results."""
+"""A run of `abstain monitor`, which processes lines, saves the state and prints results."""
 
 import json
 import sys
@@ -27,7 +27,7 @@ _IDLE_SECONDS: Final = 0.5
 
 @dataclass
 class BadLines:
-    """Number of skipped lines, and error of the first skipped line."""
+    """Number of invalid lines that were skipped, and the error message of the first such line."""
 
     count: int = 0
     first_error: str = ""
@@ -81,7 +81,7 @@ class Session:
     def run(self) -> None:
         """Process all lines until the input ends or a signal arrives.
 
-        The state is also saved after an error.
+        After an error, the state is saved too.
         """
         try:
             for batch in self._batches():
@@ -93,7 +93,7 @@ class Session:
         self._end()
 
     def exit_status(self) -> int:
-        """Return the exit status, and raise FileFormatError if all lines were bad."""
+        """Return the exit status, or raise FileFormatError if all lines were invalid."""
         if self.stop.number:
             return 128 + self.stop.number
         if self.bad_lines.count and not self._n_good_lines:
@@ -141,7 +141,10 @@ class Session:
             warn("the last line is incomplete and was not read; send it again")
 
     def _take(self, batch: "LineBatch") -> None:
-        """Process lines and print new alarms. With --skip-bad, bad lines are only counted."""
+        """Process lines and print new alarms.
+
+        With --skip-bad, invalid lines are skipped and counted.
+        """
         from abstain.monitoring.lines import parse_lines
 
         if not batch.lines:
@@ -186,7 +189,7 @@ class Session:
             self._show()
 
     def save_state(self) -> None:
-        """Write the state and the requested labels."""
+        """Write the state file and the file of requested labels."""
         monitor = self.monitor
         if self.options.state is not None:
             self._write_state(monitor, self.options.state)
@@ -207,7 +210,7 @@ class Session:
         self._state_mark = _file_state(path)
 
     def _show(self) -> None:
-        """Print the table, and write the report if there is a folder for it."""
+        """Print the table of the tests. If an output folder was passed, write the report."""
         from abstain.report.output import MONITOR
 
         monitor = self.monitor
@@ -248,7 +251,7 @@ def _write_label_requests(monitor: "Monitor", path: Path) -> None:
 
 
 def warn(sentence: str) -> None:
-    """Print a sentence on standard error, without its control characters."""
+    """Print a sentence on standard error without control characters."""
     sys.stderr.write(escape_control_characters(f"abstain: {sentence}") + "\n")
     sys.stderr.flush()
 
@@ -260,7 +263,7 @@ def _empty_batch() -> "LineBatch":
 
 
 def _file_state(state: Path | None) -> tuple[int, int, int] | None:
-    """Return the inode, modification time and size of the state file, or None without a file."""
+    """Return the inode, modification time and size of a state file, or None if there is none."""
     if state is None or not state.exists():
         return None
     status = state.stat()

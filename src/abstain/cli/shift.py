@@ -1,4 +1,4 @@
-"""Options of `abstain threshold` for shifted data, and their density ratios."""
+"""Options of `abstain threshold` for shifted data, and computation of density ratios."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ShiftOptions:
-    """Options for a guarantee on data from another distribution."""
+    """Options for a guarantee on data whose distribution differs from the calibration data."""
 
     shifted_to: Annotated[
         str | None,
@@ -43,7 +43,7 @@ class ShiftOptions:
 
     @property
     def is_requested(self) -> bool:
-        """Whether the rule is for shifted data."""
+        """Whether the options request a rule for shifted data."""
         return self.shifted_to is not None or self.ratio is not None
 
     @property
@@ -53,7 +53,7 @@ class ShiftOptions:
         return tuple(to_flag(name) for name in names if getattr(self, name) is not None)
 
     def check(self, columns: Columns) -> None:
-        """Raise an error for options that exclude each other or have no effect."""
+        """Raise an error if options exclude each other or have no effect."""
         if self.shifted_to is not None and self.ratio is not None:
             raise InputError(
                 "--ratio and --shifted-to exclude each other: --shifted-to estimates the density "
@@ -78,7 +78,7 @@ class ShiftOptions:
             )
 
     def with_ratio_column(self, columns: Columns) -> Columns:
-        """Return the columns of the calibration file, with the density ratios as weights."""
+        """Return the columns of the calibration file, in which density ratios are the weights."""
         return columns if self.ratio is None else replace(columns, weight=self.ratio)
 
     def apply_ratios(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StageSource:
-    """Location of the predictions of a model: two columns, rows with a value, or a file."""
+    """Location of the predictions of one model: two columns, rows with a value, or a file."""
 
     name: str
     confidence: str = ""
@@ -68,7 +68,7 @@ def _parse_stage(text: str) -> StageSource:
 
 @dataclass(frozen=True)
 class CascadeSource:
-    """The calibration file, the models in it, and the conditions on its rows."""
+    """The calibration files, the models, and the conditions that select rows."""
 
     file: Path | None
     stages: tuple[StageSource, ...]
@@ -84,11 +84,11 @@ class CascadeSource:
 
     @property
     def files(self) -> list[Path]:
-        """The files of models with separate files."""
+        """The files of the models that have their own file."""
         return [stage.file for stage in self.stages if stage.file is not None]
 
     def read_calibration(self, person_error: float | None) -> tuple[dict[str, Any], list[Any]]:
-        """Return the calibration predictions by stage, and the notes of the reader."""
+        """Return the calibration predictions of each stage, and notes on the data."""
         if self.has_separate_files:
             return self.read(self.files, self.conditions, person_error, labeled=True)
         if self.file is None:
@@ -105,9 +105,9 @@ class CascadeSource:
         *,
         labeled: bool = False,
     ) -> tuple[dict[str, Any], list[Any]]:
-        """Return the predictions of rows of files by stage, and the notes of the reader.
+        """Return the predictions of each stage in the selected rows, and notes on the data.
 
-        Unless `labeled` is set, columns of correctness may be missing.
+        If `labeled` is false, the columns that define correctness may be missing.
         """
         paths = list(files) * len(self.stages) if len(files) == 1 else list(files)
         if len(paths) != len(self.stages):
@@ -145,7 +145,7 @@ class CascadeSource:
     def _has_only_confidences(
         self, stage: StageSource, path: Path, conditions: Sequence[ColumnValue]
     ) -> bool:
-        """Return whether a file has the confidences of a model, but no correctness."""
+        """Return whether a file has the confidences of a model, but no correctness columns."""
         if not stage.confidence or conditions or has_column(path, stage.outcome):
             return False
         return has_numeric_column(path, stage.confidence)
@@ -153,7 +153,7 @@ class CascadeSource:
     def _read_stage(
         self, stage: StageSource, path: Path, conditions: Sequence[ColumnValue]
     ) -> "Reading":
-        """Read the predictions of a model from its rows of a file."""
+        """Read the predictions of a model from the rows of a file that belong to this model."""
         if not stage.confidence:
             if stage.condition is not None:
                 conditions = (*conditions, stage.condition)
@@ -163,7 +163,7 @@ class CascadeSource:
         return _read_rows(path, replace(self.columns, **options), conditions)
 
     def _order_warnings(self, files: Sequence[Path]) -> "list[Note]":
-        """Warn if the order of samples of several models cannot be checked."""
+        """Warn if nothing confirms that the models have the same samples in the same order."""
         uses_subsets = any(stage.condition is not None for stage in self.stages)
         if self.columns.id is not None or not (uses_subsets or len(set(files)) > 1):
             return []
@@ -191,7 +191,7 @@ class CascadeSource:
 def read_test_sets(
     arguments: Sequence[str], source: CascadeSource, person_error: float | None
 ) -> tuple[dict[str, Any], list[Any]]:
-    """Read the test sets of --apply, and return them by name with the notes of the reader."""
+    """Read the test sets of --apply, and return the data sets by name, and notes on the data."""
     test_sets: dict[str, Any] = {}
     notes: list[Any] = []
     if arguments and not source.stages:
@@ -215,7 +215,10 @@ def read_test_sets(
 
 
 def _calibration_files(condition: ColumnValue, source: CascadeSource) -> list[Path]:
-    """Return the calibration files. Raise an error if the condition selects calibration samples."""
+    """Return the calibration files.
+
+    Raise an error if a condition for test data selects calibration samples.
+    """
     files = source.files or [path for path in [source.file] if path is not None]
     if not files:
         raise InputError(
@@ -238,14 +241,17 @@ def _read_rows(path: Path, columns: Columns, conditions: Sequence[ColumnValue]) 
 
 
 def has_column(path: Path, name: str) -> bool:
-    """Return whether a file has a column with this name. The result for a folder is True."""
+    """Return whether a file has a column with this name.
+
+    If the path is a folder, the result is True.
+    """
     from abstain.tables.files import open_table
 
     return path.is_dir() or name in open_table(path).kind_by_column
 
 
 def _read_confidences(path: Path, name: str) -> Any:
-    """Return the confidences of a file without labels."""
+    """Return the confidences in a file that has no labels."""
     from abstain.tables.files import open_table
 
     return open_table(path).load([name])[name].values

@@ -31,7 +31,7 @@ _STDIN_FILE: ContextVar[Path | None] = ContextVar("spooled", default=None)
 
 @contextmanager
 def standard_input(arguments: list[str]) -> Iterator[list[str]]:
-    """Save standard input to a temporary file, and replace the argument `-` by the file."""
+    """Save standard input to a temporary file, and replace the argument `-` by its path."""
     outer_file = _STDIN_FILE.get()
     uses_stdin = STDIN_NAME in arguments and arguments[0] in {STDIN_NAME, *_COMMANDS}
     if outer_file is not None:
@@ -55,7 +55,7 @@ def _replace_stdin(arguments: list[str], path: Path) -> list[str]:
 
 
 def original_name(path: Path) -> str:
-    """Return the argument for a file: `-` for standard input, and its path otherwise."""
+    """Return the argument that named a file, which is `-` for standard input or the path."""
     return STDIN_NAME if path == _STDIN_FILE.get() else str(path)
 
 
@@ -75,7 +75,7 @@ def _save_stdin(folder: Path) -> Path:
 
 
 def _find_suffix(file: IO[bytes]) -> str:
-    """Return the suffix of the format that the first bytes indicate."""
+    """Return the suffix of the file format, which is determined from the first bytes."""
     head = file.read(_HEAD_BYTES)
     if not head:
         raise InputError("standard input, which the argument `-` reads, is empty")
@@ -90,7 +90,10 @@ def _find_suffix(file: IO[bytes]) -> str:
 
 
 def _is_sample(head: bytes, *, is_complete: bool) -> bool:
-    """Return whether the first line is a sample. Otherwise, the text contains arrays by key."""
+    """Return whether the first line of a JSON text is a complete sample.
+
+    Otherwise, the text is a single object that contains arrays.
+    """
     first_line, _, other_lines = head.strip().partition(b"\n")
     try:
         row = json.loads(first_line)

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a request to stop after the current step."""
+"""Handle Ctrl-C and SIGTERM as requests to stop after the current step."""
 
 import signal
 import threading
@@ -18,7 +18,7 @@ class StopSignals:
     number : int
         Number of the signal that arrived, or 0 if none arrived.
     events : SimpleQueue
-        Queue that contains None after a signal. A thread that waits for the queue then continues.
+        Queue that contains None after a signal. Threads can use the queue to wait for a signal.
     """
 
     def __init__(self) -> None:

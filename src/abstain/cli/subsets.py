@@ -1,4 +1,4 @@
-"""Subsets of a file by the values of its columns (`split=val`), and the test data of a rule."""
+"""Select rows of a file by the values of columns (`split=val`), and read test data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ _MAX_LISTED_VALUES = 12
 
 
 class ColumnValue(NamedTuple):
-    """A condition on the rows of a file: a column and its value."""
+    """A condition that selects the rows of a file with a given value in a column."""
 
     column: str
     value: str
@@ -33,7 +33,10 @@ class ColumnValue(NamedTuple):
 
 
 def parse_column_value(text: str) -> ColumnValue | None:
-    """Parse COLUMN=VALUE. Return None for other texts and for the name of an existing file."""
+    """Parse COLUMN=VALUE.
+
+    Return None if the text is not a condition or is the name of an existing file.
+    """
     column, separator, value = text.partition("=")
     if not (separator and column and value) or Path(text).exists():
         return None
@@ -58,7 +61,7 @@ def parse_column_values(texts: Sequence[str], flag: str) -> tuple[ColumnValue, .
 def read_subset(
     path: Path, columns: Columns, score: str, conditions: Sequence[ColumnValue]
 ) -> "Reading":
-    """Read the rows that satisfy all conditions, split by the other columns of --by."""
+    """Read the rows that satisfy all conditions. The other columns of --by define the splits."""
     names = [condition.column for condition in conditions]
     by = (*names, *(name for name in columns.by if name not in names))
     reading = read_with_score(path, replace(columns, by=by), score)
@@ -99,7 +102,7 @@ def pooled_column_notes(
 def _empty_subset_message(
     path: Path, conditions: Sequence[ColumnValue], splits: "list[Split]"
 ) -> str:
-    """Return the error message for conditions that no row satisfies."""
+    """Return an error message which states that no row satisfies the conditions."""
     for condition in conditions:
         values = list(dict.fromkeys(dict(split)[condition.column] for split in splits))
         if condition.value in values:
@@ -119,7 +122,10 @@ _FILE = "file"
 
 @dataclass(frozen=True, eq=False)
 class TestData:
-    """Test data sets by split. Each is `Predictions`, or confidences without labels."""
+    """Test data sets by split.
+
+    Each data set consists of `Predictions` or of confidences without labels.
+    """
 
     data_sets: "Mapping[Split, Any]"
     notes: "tuple[Note, ...]"
@@ -127,7 +133,7 @@ class TestData:
 
 @dataclass(frozen=True)
 class CalibrationSource:
-    """The file of the calibration samples, and the conditions on its rows."""
+    """The file with the calibration samples, and the conditions that select its rows."""
 
     file: Path | None
     conditions: tuple[ColumnValue, ...] = ()
@@ -136,7 +142,7 @@ class CalibrationSource:
 def read_test_data(
     arguments: Sequence[str], columns: Columns, score: str, calibration: CalibrationSource
 ) -> TestData:
-    """Read the files and subsets of --apply."""
+    """Read the files of --apply, and the subsets that its conditions select."""
     data_sets: dict[Split, Any] = {}
     notes: list[Note] = []
     names = _data_set_names(arguments)
@@ -164,7 +170,7 @@ def read_other_subset(
     *,
     flag: str,
 ) -> "Reading":
-    """Read a subset of the calibration file that contains no calibration samples."""
+    """Read a subset of the calibration file, and check that it has no calibration samples."""
     if calibration.file is None:
         raise InputError(
             f"{flag} {condition} selects rows of the calibration file, but no calibration file "
@@ -181,7 +187,7 @@ def read_other_subset(
 
 
 def _data_set_names(arguments: Sequence[str]) -> list[str]:
-    """Return the names of data sets: file names, or paths if file names are equal."""
+    """Return the file name of each data set, or the path if several file names are equal."""
     paths = [str(parse_column_value(text) or Path(text)) for text in arguments]
     names = [str(parse_column_value(text) or Path(text).name) for text in arguments]
     names = names if len(set(names)) == len(names) else paths
@@ -192,7 +198,7 @@ def _data_set_names(arguments: Sequence[str]) -> list[str]:
 
 
 def _read_file(path: Path, columns: Columns, score: str) -> "_DataSets":
-    """Read a file of test data. Without labels, read its confidences or class scores."""
+    """Read a file of test data. If the file has no labels, read its confidences or class scores."""
     try:
         reading = read_with_score(path, columns, score)
     except MissingInputError:

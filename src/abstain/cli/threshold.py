@@ -59,7 +59,7 @@ _NO_SHIFT: Final = ShiftOptions()
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """The target of the threshold: a risk, a coverage or a cost."""
+    """Options for the target of the threshold, which is a risk, a coverage or a cost."""
 
     max_risk: Annotated[float | None, Parameter(help="Largest risk of the accepted samples")] = None
     coverage: Annotated[float | None, Parameter(help="Smallest coverage")] = None
@@ -135,11 +135,11 @@ class Target:
         return {name: value for name, value in options.items() if value is not None}
 
     def is_per_prediction(self, columns: Columns) -> bool:
-        """Return whether --per is the predicted class."""
+        """Return whether --per requests a threshold for each predicted class."""
         return self.per == PREDICTION or (self.per is not None and self.per == columns.prediction)
 
     def group_column(self, columns: Columns) -> str | None:
-        """Return the column of groups in the calibration data, or None if none is required."""
+        """Return the group column of the calibration data, or None if no group is required."""
         if self.per is not None and self.per == columns.label:
             raise InputError(
                 f"--per {self.per} is the true class, which is unknown for new samples. Use --per "
@@ -152,7 +152,7 @@ class Target:
         return columns.group if grouped else None
 
     def without_groups(self, columns: Columns) -> Columns:
-        """Return the columns without a group column that only the limits use."""
+        """Return the columns. A group column that only the limits use is removed."""
         is_used = columns.group is not None and self.group_column(columns) == columns.group
         return replace(columns, group=None) if is_used else columns
 
@@ -229,10 +229,10 @@ def threshold(
 ) -> None:
     """Choose a threshold with a guarantee, and check it on other data.
 
-    The command prints the rule, and a table of the calibration data and all data of --apply. --by
-    splits the data of --apply, and --group checks them separately for each group. --per chooses one
-    threshold per group. --limit chooses a threshold with several limits. The exit status is 3 if
-    the target is unattainable. Values are fractions.
+    The command prints the rule, and a table of results on the calibration data and on each data set
+    of --apply. --by splits the data of --apply, and --group checks them separately for each group.
+    --per chooses one threshold per group. --limit chooses a threshold with several limits. The exit
+    status is 3 if the target is unattainable. Values are fractions.
     """
     from abstain.report import threshold_terminal
 
@@ -274,7 +274,7 @@ def threshold(
 def _check_options(
     test_data: tuple[str, ...], scoring: ScoreOptions, columns: Columns, *, is_saved_rule: bool
 ) -> None:
-    """Raise an error for options on test data if there are none."""
+    """Raise an error if there are options for test data, but no test data."""
     if test_data:
         return
     unused = [name for name in ("by", "group") if getattr(columns, name)]
@@ -301,7 +301,10 @@ def _check_options(
 
 
 def _with_rule_groups(columns: Columns, rule: DecisionRule) -> Columns:
-    """Return the columns of the test data. The groups are those of the thresholds."""
+    """Return the columns of the test data.
+
+    The group column is the column by which the rule selects its threshold.
+    """
     if rule.per in {"", PREDICTION}:
         return columns
     if columns.group not in {None, rule.per}:
@@ -319,7 +322,7 @@ def _get_rule(
     columns: Columns,
     scoring: ScoreOptions,
 ) -> "tuple[DecisionRule, Predictions | None, tuple[str | Note, ...]]":
-    """Choose a rule, and return it with its calibration data and notes, or load a saved rule."""
+    """Choose or load a rule, and return the rule with its calibration data and notes."""
     file = calibration_source.file
     conditions = calibration_source.conditions
     if paths.rule is not None:

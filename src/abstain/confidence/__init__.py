@@ -1,8 +1,8 @@
 """Compute confidence scores from the output of a classifier, without labels.
 
-The function `score` computes a score of the catalogue `SCORES` by its name. The other functions
-compute scores from arrays. The catalogue `FITTED` contains scores with fitted parameters. The
-function `fit` returns a `FittedScore`, which `score` accepts instead of a name.
+The function `score` computes a score in the catalogue `SCORES` by name. Functions such as
+`max_softmax_response` compute scores from arrays. The catalogue `FITTED` contains scores that must
+be fitted to data. The function `fit` returns a `FittedScore`, which can be passed to `score`.
 """
 
 from abstain.confidence.activations import (

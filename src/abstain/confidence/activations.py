@@ -1,6 +1,6 @@
-"""Confidence scores that change the features of a network and recompute the logits.
+"""Confidence scores that modify the features of a network and recompute the logits.
 
-The scores are ReAct, ASH and SCALE.
+The scores in this module are ReAct, ASH and SCALE.
 """
 
 from abc import abstractmethod
@@ -41,7 +41,7 @@ VARIANTS = get_args(Variant)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ShapedActivations(FittedScore):
-    """Base class of scores that change the features and recompute the logits from them.
+    """Base class of scores that modify the features and recompute the logits.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class ShapedActivations(FittedScore):
     base : {"energy", "msr", "mls"}
         Name of the score that is computed from the new logits.
     temperature : float
-        Number that divides the new logits, unless `base` is "mls".
+        Divisor of the new logits, unless `base` is "mls".
     weight : ndarray of shape (K, d)
         Weight of the last layer.
     bias : ndarray of shape (K,)
@@ -67,10 +67,10 @@ class ShapedActivations(FittedScore):
 
     @abstractmethod
     def reshape(self, x: FloatArray) -> FloatArray:
-        """Return the changed features of several samples, shape (n, d)."""
+        """Return the modified features of n samples, shape (n, d)."""
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidence of each sample, shape (n,), without labels."""
+        """Compute the confidence of each sample, shape (n,). Labels are not required."""
         check_same_classes(predictions, self.classes, self.name)
         values = np.empty(predictions.n)
         k, d = self.weight.shape
@@ -93,7 +93,7 @@ class ShapedActivations(FittedScore):
 # ---------------------------------------------------------------------------------------- ReAct
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RectifiedActivations(ShapedActivations):
-    """A score of the logits of features that are clipped at a threshold (ReAct).
+    """The ReAct score, which is computed from the logits of clipped features.
 
     Attributes
     ----------
@@ -108,14 +108,14 @@ class RectifiedActivations(ShapedActivations):
     threshold: Number
 
     def reshape(self, x: FloatArray) -> FloatArray:
-        """Return the features, clipped at the threshold."""
+        """Clip the features at the threshold."""
         return np.minimum(x, self.threshold)
 
 
 def fit_rectified(
     predictions: Predictions, *, percentile: Any, **options: Any
 ) -> RectifiedActivations:
-    """Fit the threshold of ReAct as a percentile of all training features.
+    """Fit the threshold of ReAct as a percentile of the training features.
 
     `options` contains the keyword arguments of `_fit_shared_fields`.
     """
@@ -129,9 +129,9 @@ def fit_rectified(
 # ----------------------------------------------------------------------------------- ASH, SCALE
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PrunedActivations(ShapedActivations):
-    """A score of the logits of the largest features of each sample (ASH).
+    """The ASH score, which is computed from the logits of the largest features of each sample.
 
-    All other features are set to 0.
+    All but the largest features are set to 0.
 
     Attributes
     ----------
@@ -140,7 +140,8 @@ class PrunedActivations(ShapedActivations):
     percentile : float
         Percentage of the features of a sample that is set to 0.
     variant : {"sharpen", "binarize", "prune"}
-        Change of the remaining features: ASH-S ("sharpen"), ASH-B ("binarize") or ASH-P ("prune").
+        Modification of the remaining features: ASH-S ("sharpen"), ASH-B ("binarize") or ASH-P
+        ("prune").
     """
 
     kind: ClassVar[str] = "ash"
@@ -149,7 +150,7 @@ class PrunedActivations(ShapedActivations):
     variant: Variant
 
     def reshape(self, x: FloatArray) -> FloatArray:
-        """Set all but the largest features of each sample to 0, and change the largest features."""
+        """Modify the largest features of each sample, and set its other features to 0."""
         index = _largest_features(x, self.percentile)
         largest = np.take_along_axis(x, index, axis=1)
         new_features = np.zeros_like(x)
@@ -164,10 +165,10 @@ class PrunedActivations(ShapedActivations):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScaledActivations(ShapedActivations):
-    """A score of the logits of features that are multiplied by a factor for each sample (SCALE).
+    """The SCALE score, which is computed from the logits of rescaled features.
 
-    The factor of a sample increases with the ratio of the sum of its features to the sum of its
-    largest features.
+    The features of a sample are multiplied by exp(sum of all features / sum of the largest
+    features).
 
     Attributes
     ----------
@@ -199,9 +200,9 @@ def _number_of_largest(d: int, percentile: float) -> int:
 
 
 def _inverse_share(x: FloatArray, largest: FloatArray) -> FloatArray:
-    """Return exp(sum of all features / sum of the largest features) of each sample, shape (n, 1).
+    """Return exp(sum of all features / sum of the largest features), shape (n, 1).
 
-    The value is 1 if the sum of the largest features is not positive.
+    If the sum of the largest features is not positive, the value is 1.
     """
     largest_sum = largest.sum(axis=1, keepdims=True)
     is_positive = largest_sum > 0
@@ -212,7 +213,7 @@ def _inverse_share(x: FloatArray, largest: FloatArray) -> FloatArray:
 def fit_pruned(
     predictions: Predictions, *, percentile: Any, variant: Variant, **options: Any
 ) -> PrunedActivations:
-    """Validate the options of ASH, which has no parameters that are estimated from data."""
+    """Validate the options of ASH, which has no fitted parameters."""
     checks.one_of(variant, "variant", VARIANTS)
     fields = _fit_shared_fields(predictions, "ash", **options)
     share = _check_percentile(percentile, fields)
@@ -221,7 +222,7 @@ def fit_pruned(
 
 
 def fit_scaled(predictions: Predictions, *, percentile: Any, **options: Any) -> ScaledActivations:
-    """Validate the options of SCALE, which has no parameters that are estimated from data."""
+    """Validate the options of SCALE, which has no fitted parameters."""
     fields = _fit_shared_fields(predictions, "scale", **options)
     share = _check_percentile(percentile, fields)
     name = _score_name("scale", fields, (share, SCALE_PERCENTILE))
@@ -231,7 +232,7 @@ def fit_scaled(predictions: Predictions, *, percentile: Any, **options: Any) -> 
 def _fit_shared_fields(
     predictions: Predictions, kind: str, *, last_layer: AnyArray, base: Base, temperature: Any
 ) -> dict[str, Any]:
-    """Validate the options of all three scores, and return the fields of `ShapedActivations`."""
+    """Validate the common options, and return the fields of `ShapedActivations`."""
     checks.one_of(base, "base", BASES)
     value = check_temperature(temperature)
     if base == "mls" and value != 1:

@@ -1,4 +1,4 @@
-"""Confidence scores that are computed from other scores: ranks, means, products and sums."""
+"""Confidence scores that combine other scores: ranks, means, products and weighted sums."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ from abstain.typing import Array, FloatArray
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranked(CompositeScore):
-    """The relative rank of a score among its values on the fitting data, in (0, 1).
+    """Relative rank of a score value among the values on the fitting data, in (0, 1).
 
-    The relative rank is a strictly increasing function of the score.
+    The relative rank increases with the score.
 
     Attributes
     ----------
     name : str
         Name of the score in results.
     parts : tuple of str or FittedScore
-        A tuple that contains the ranked score.
+        The ranked score, as a tuple with one item.
     fitted_values : ndarray of shape (s,)
         Distinct values of the score on the fitting data, in ascending order.
     ranks : ndarray of shape (s,)
@@ -52,7 +52,7 @@ class Ranked(CompositeScore):
             raise InputError("`ranks` must lie between 0 and 1")
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the relative rank of each sample, shape (n,), without labels."""
+        """Compute the relative rank of each sample, shape (n,). Labels are not required."""
         return ConfidenceScore(self.name, self.rank(part_values(self.parts[0], predictions)))
 
     def rank(self, x: FloatArray) -> FloatArray:
@@ -73,7 +73,7 @@ class Ranked(CompositeScore):
 
 
 def part_values(part: str | FittedScore, predictions: Predictions) -> FloatArray:
-    """Return the confidences of the samples by one score in float64, shape (n,)."""
+    """Return the confidences of one score in float64, shape (n,)."""
     values = score_of(part, predictions).values
     return to_numpy(values, "confidence").astype(np.float64)
 
@@ -125,7 +125,7 @@ _REASONS = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Combined(CompositeScore):
-    """The mean or product of scores on a common scale, or a learned weighted sum of scores.
+    """The mean or product of scores on a common scale, or a learned weighted sum.
 
     Attributes
     ----------
@@ -134,18 +134,18 @@ class Combined(CompositeScore):
     how : {"mean", "product", "learned"}
         Whether the score is a mean, a product or a learned weighted sum.
     scale : {"rank", "probability", "standard"}
-        Scale of the combined scores. "rank" stands for relative ranks among the fitting data.
-        "standard" stands for values with mean 0 and standard deviation 1, if `how` is "learned".
+        Scale of the combined scores. "rank": relative ranks among the fitting data. "standard":
+        values with mean 0 and standard deviation 1, for the learned sum.
     reason : str
         Reason for the choice of the scale.
     parts : tuple of str or FittedScore
         The combined scores, which have the type `Ranked` if `scale` is "rank".
     shift, spread, slope : ndarray of shape (parts,)
-        If `how` is "learned", the mean, standard deviation and coefficient of each score;
-        otherwise 0, 1 and 1.
+        Mean, standard deviation and coefficient of each score in a learned sum; otherwise 0, 1 and
+        1.
     intercept : float
-        If `how` is "learned", the log-odds of a correct prediction for a sample whose scores equal
-        their means; otherwise 0.
+        Log-odds of a correct prediction in a learned sum if all scores equal their means; otherwise
+        0.
     """
 
     kind: ClassVar[str] = "combine"
@@ -166,7 +166,7 @@ class Combined(CompositeScore):
         checks.reject_entries("spread", "must be above 0", self.spread, self.spread <= 0)
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidence of each sample, shape (n,), without labels."""
+        """Compute the confidence of each sample, shape (n,). Labels are not required."""
         if self.how == "learned":
             log_odds = self._learned_log_odds(predictions)
             return ConfidenceScore(self.name, log_odds, np.asarray(special.expit(log_odds)))
@@ -179,7 +179,7 @@ class Combined(CompositeScore):
         return ConfidenceScore(self.name, mean, mean if are_probabilities else None)
 
     def _learned_log_odds(self, predictions: Predictions) -> FloatArray:
-        """Return the log-odds of a correct prediction by the learned weighted sum, shape (n,)."""
+        """Return the log-odds of a correct prediction from the learned sum, shape (n,)."""
         columns = _part_columns(self.parts, predictions, probabilities=False)
         with np.errstate(over="ignore", invalid="ignore"):
             log_odds = (columns - self.shift) / self.spread @ self.slope + self.intercept
@@ -190,7 +190,7 @@ class Combined(CompositeScore):
 def fit_combined(
     predictions: Predictions, *, scores: Any, how: How, scale: ScaleName, regularization: Any
 ) -> Combined:
-    """Combine scores on a common scale, or fit a weighted sum of scores."""
+    """Combine scores on a common scale, or fit a learned weighted sum."""
     checks.one_of(how, "how", HOW)
     checks.one_of(scale, "scale", SCALES)
     parts = _check_scores(scores)
@@ -224,7 +224,7 @@ def fit_combined(
 def _select_scale(
     parts: tuple[str | FittedScore, ...], predictions: Predictions
 ) -> Literal["rank", "probability"]:
-    """Return "probability" if every score is a probability on these data, otherwise "rank"."""
+    """Return "probability" if every score is a probability for these samples, otherwise "rank"."""
     for part in parts:
         if score_of(part, predictions).probability is None:
             return "rank"
@@ -232,7 +232,7 @@ def _select_scale(
 
 
 def _check_scores(scores: Any) -> tuple[str | FittedScore, ...]:
-    """Validate that `scores` is a list of at least two scores, and return it as a tuple."""
+    """Return `scores` as a tuple, or raise an InputError if it has fewer than two scores."""
     if isinstance(scores, str | FittedScore) or not isinstance(scores, Sequence):
         raise InputError(f"`scores` must be a list of two scores or more; got {scores!r}")
     if len(scores) < 2 or not all(isinstance(p, str | FittedScore) for p in scores):
@@ -246,7 +246,7 @@ def _check_scores(scores: Any) -> tuple[str | FittedScore, ...]:
 def _part_columns(
     parts: tuple[str | FittedScore, ...], predictions: Predictions, *, probabilities: bool
 ) -> FloatArray:
-    """Return the values or the probabilities of all scores, shape (n, number of scores)."""
+    """Return the values or probabilities of all scores, shape (n, number of scores)."""
     if not probabilities:
         return np.stack([part_values(part, predictions) for part in parts], axis=1)
     columns = []

@@ -37,7 +37,7 @@ PSEUDO_INVERSE = "pinv"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mahalanobis(FittedScore):
-    """Minus the squared Mahalanobis distance to a class mean, or a margin between two distances.
+    """Negative Mahalanobis distance to a class mean, or a margin between two distances.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Mahalanobis(FittedScore):
     center : ndarray of shape (d,)
         The mean of all features.
     whitener : ndarray of shape (d, d)
-        Matrix W for which ``W @ W.T`` is the inverse or the pseudo-inverse of the covariance.
+        Matrix W such that ``W @ W.T`` is the inverse or pseudo-inverse of the covariance.
     to : {"nearest", "predicted", "margin"}
         Definition of the confidence. "nearest" is minus the distance to the nearest mean.
         "predicted" is minus the distance to the mean of the predicted class. "margin" is the
@@ -69,7 +69,7 @@ class Mahalanobis(FittedScore):
     normalize: bool = False
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidence of each sample, shape (n,), without labels."""
+        """Compute the confidence of each sample, shape (n,). Labels are not required."""
         check_same_classes(predictions, self.classes, self.name)
         centers = (self.means - self.center) @ self.whitener
         predicted = self._predicted_classes(predictions) if self.to == "predicted" else None
@@ -98,13 +98,13 @@ class Mahalanobis(FittedScore):
         return predicted_class_index(predictions, self.classes)
 
     def _background_distance(self, x: FloatArray) -> FloatArray:
-        """Return the distance that is added to the confidence, which is 0 in this class."""
+        """Return the distance that a subclass adds to the confidence (0 in this class)."""
         return np.zeros(len(x))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RelativeMahalanobis(Mahalanobis):
-    """The Mahalanobis confidence plus the squared distance to the mean of all samples.
+    """Mahalanobis confidence plus the squared Mahalanobis distance to the mean of all samples.
 
     Attributes
     ----------
@@ -117,9 +117,9 @@ class RelativeMahalanobis(Mahalanobis):
     center : ndarray of shape (d,)
         The mean of all features.
     whitener : ndarray of shape (d, d)
-        Matrix W for which ``W @ W.T`` is the inverse of the within-class covariance.
+        Matrix W such that ``W @ W.T`` is the inverse of the within-class covariance.
     background : ndarray of shape (d, d)
-        Matrix W for which ``W @ W.T`` is the inverse of the covariance of all features.
+        Matrix W such that ``W @ W.T`` is the inverse of the covariance of all features.
     """
 
     kind: ClassVar[str] = "relative_mahalanobis"
@@ -142,7 +142,7 @@ def nearest_distance(z: FloatArray, centers: FloatArray) -> FloatArray:
 
 
 def distance_margin(z: FloatArray, centers: FloatArray) -> FloatArray:
-    """Return the difference of the squared distances to the second nearest and nearest center."""
+    """Return the second smallest minus the smallest squared distance to a center."""
     relative_distances = (centers**2).sum(axis=1) - 2.0 * (z @ centers.T)
     two_nearest = np.argpartition(relative_distances, 1, axis=1)[:, :2]
     distances = ((z[:, None] - centers[two_nearest]) ** 2).sum(axis=2)
@@ -158,7 +158,7 @@ def fit_mahalanobis(
     to: Target,
     normalize: Any,
 ) -> Mahalanobis:
-    """Fit the class means and the within-class or total covariance."""
+    """Fit the class means and a covariance matrix (within-class or total)."""
     checks.one_of(covariance, "covariance", get_args(CovarianceKind))
     checks.one_of(to, "to", get_args(Target))
     if not isinstance(normalize, bool):
@@ -189,7 +189,7 @@ def fit_relative_mahalanobis(predictions: Predictions, *, shrinkage: Any) -> Rel
 def _classes_and_features(
     predictions: Predictions, kind: str, *, normalize: bool = False
 ) -> tuple[IntArray, FloatArray]:
-    """Return the class codes and the features, divided by their lengths if requested."""
+    """Return the class codes and the features, optionally normalized to length 1."""
     codes = check_class_counts(predictions, kind, min_count=_MIN_PER_CLASS)
     return codes, normalize_rows(features_as_double(predictions), normalize)
 
@@ -197,7 +197,7 @@ def _classes_and_features(
 def _fit_shared_fields(
     predictions: Predictions, codes: IntArray, x: FloatArray, shrinkage: Any, *, total: bool = False
 ) -> dict[str, Any]:
-    """Fit the fields that both Mahalanobis scores have, and return them by name."""
+    """Fit the common fields of both Mahalanobis scores, and return them by name."""
     means = class_means(x, codes, predictions.n_classes)
     center = x.mean(axis=0)
     n_free = x.shape[0] - (1 if total else predictions.n_classes)
@@ -238,10 +238,10 @@ def covariance(centered: FloatArray, shrinkage: Any) -> FloatArray:
 
 
 def fit_whitener(x: FloatArray, centers: FloatArray, shrinkage: Any, *, n_free: int) -> FloatArray:
-    """Return W such that W W^T is the inverse covariance matrix of features about their centers.
+    """Return W such that W W^T is the inverse of the covariance matrix of `x` about `centers`.
 
-    `n_free` is the number of degrees of freedom. A singular covariance matrix raises a DomainError
-    unless `shrinkage` selects the pseudo-inverse.
+    `n_free` is the number of degrees of freedom. If the covariance matrix is singular, a
+    DomainError is raised unless the pseudo-inverse is selected.
     """
     from scipy.linalg import solve_triangular
 

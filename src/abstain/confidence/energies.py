@@ -1,4 +1,4 @@
-"""Virtual-logit matching (ViM), and the validation of the last layer of a network."""
+"""Virtual-logit matching (ViM), and validation of the last layer of a network."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -29,7 +29,7 @@ from abstain.typing import AnyArray, Array, FloatArray
 # ------------------------------------------------------------------------------------ ViM
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VirtualLogit(FittedScore):
-    """The energy of the logits minus the scaled distance of the features to a subspace (ViM).
+    """The ViM score: energy of the logits minus the scaled distance of the features to a subspace.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class VirtualLogit(FittedScore):
         Mean of the largest logit divided by the mean distance to the subspace, both computed on
         the training samples.
     weight : ndarray of shape (K, d) or None
-        Weight of the last layer. If the weight is not None, logits are computed from the features.
+        Weight of the last layer. If the weight is set, logits are computed from the features.
     bias : ndarray of shape (K,) or None
         Bias of the last layer.
     """
@@ -61,14 +61,14 @@ class VirtualLogit(FittedScore):
     bias: Annotated[FloatArray, axes("K")] | None
 
     def __post_init__(self) -> None:
-        """Validate the fields, and check that the last layer is complete."""
+        """Validate the fields, including that weight and bias are both set or both None."""
         super().__post_init__()
         if (self.weight is None) != (self.bias is None):
             missing = "weight" if self.weight is None else "bias"
             raise InputError(f"`{missing}` is missing; a last layer has a weight and a bias")
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidence of each sample, shape (n,), without labels."""
+        """Compute the confidence of each sample, shape (n,). Labels are not required."""
         if self.weight is None and not predictions.has_logits:
             raise MissingInputError(
                 f"the score {self.name!r} needs logits, since it was fitted without a last layer"
@@ -88,7 +88,7 @@ class VirtualLogit(FittedScore):
 
 
 def residual_length(x: FloatArray, complement: FloatArray) -> FloatArray:
-    """Return the distance of the features of each sample to the principal subspace."""
+    """Return the distance of each sample's features to the principal subspace."""
     with np.errstate(over="ignore", invalid="ignore"):
         length: FloatArray = np.sqrt(((x @ complement) ** 2).sum(axis=1))
     return length
@@ -97,7 +97,7 @@ def residual_length(x: FloatArray, complement: FloatArray) -> FloatArray:
 def fit_virtual_logit(
     predictions: Predictions, *, dim: Any, last_layer: AnyArray | None, centered: Any
 ) -> VirtualLogit:
-    """Fit the principal subspace and the scale of the virtual logit."""
+    """Fit the principal subspace and the scale `alpha`."""
     if not isinstance(centered, bool):
         raise InputError(f"`centered` must be True or False; got {centered!r}")
     x = features_as_double(predictions)
@@ -134,7 +134,7 @@ def _complement_basis(x: FloatArray, n_dimensions: int) -> FloatArray:
 
 
 def _mean_max_logit(logits: Array) -> float:
-    """Return the mean of the largest logit of each sample, which must be positive."""
+    """Return the mean of the largest logits, which must be positive."""
     mean = float(max_logit(logits).mean())
     if mean <= 0:
         raise DomainError(
@@ -147,7 +147,7 @@ def _mean_max_logit(logits: Array) -> float:
 def _last_layer_and_logits(
     predictions: Predictions, x: FloatArray, last_layer: AnyArray | None
 ) -> tuple[FloatArray | None, FloatArray | None, Array]:
-    """Return the weight and bias of the last layer, or None for both, and the logits."""
+    """Return the weight and bias of the last layer (or None twice), and the logits."""
     if last_layer is not None:
         weight, bias = check_last_layer(last_layer, predictions, "vim")
         return weight, bias, compute_logits(x, weight, bias)
@@ -159,7 +159,7 @@ def _last_layer_and_logits(
 
 
 def _subspace_dimension(dim: Any, d: int) -> int:
-    """Return the dimension of the principal subspace. The default follows the authors of ViM."""
+    """Return the dimension of the principal subspace. The default follows the ViM paper."""
     if d < 2:
         raise DomainError(f"the score 'vim' needs at least 2 columns of `features`; got {d}")
     if dim is None and d >= 2048:
@@ -175,7 +175,7 @@ def _subspace_dimension(dim: Any, d: int) -> int:
 def check_last_layer(
     last_layer: AnyArray, predictions: Predictions, name: str
 ) -> tuple[FloatArray, FloatArray]:
-    """Validate the last layer against features and logits, and return its weight and bias."""
+    """Validate the last layer, and return its weight and bias."""
     if not isinstance(last_layer, list | tuple) or len(last_layer) != 2:
         raise InputError("`last_layer` must be a pair (weight of shape (K, d), bias of shape (K,))")
     weight = _layer_array(last_layer[0], "weight")
@@ -212,9 +212,9 @@ def _layer_array(x: AnyArray, description: str) -> FloatArray:
 def _check_layer_gives_logits(
     weight: FloatArray, bias: FloatArray, predictions: Predictions, name: str
 ) -> None:
-    """Raise an InputError if the layer does not compute these logits from these features.
+    """Raise an InputError if the last layer does not reproduce the logits from the features.
 
-    The tolerance of about 5% of the standard deviation of the logits allows for half precision.
+    The tolerance is about 5% of the standard deviation of the logits, to allow for half precision.
     """
     k, d = weight.shape
     for block, x in feature_blocks(predictions, d, name, n_extra=2 * k):

@@ -18,7 +18,7 @@ from abstain.typing import Array, FloatArray, Scale
 
 
 class ScoreNeed(StrEnum):
-    """Input that a score requires. Each value is an error message for a missing input."""
+    """Input that a score requires. The value is the error message for the missing input."""
 
     FEATURES = "needs features"
     LOGITS = "needs logits"
@@ -44,7 +44,7 @@ _CHECKS: dict[ScoreNeed, Callable[[Predictions], bool]] = {
 
 
 def unmet_needs(needs: frozenset[ScoreNeed], predictions: Predictions) -> list[str]:
-    """Return a message for each required input that the predictions lack."""
+    """Return a message for each required input that is missing."""
     return [need.value for need in ScoreNeed if need in needs and not _CHECKS[need](predictions)]
 
 
@@ -55,8 +55,8 @@ class Score:
     Attributes
     ----------
     name : str
-        Name in function calls and on the command line, such as "msr". A temperature is part of the
-        name, as in "msr@T=1.5".
+        Name in function calls and on the command line, such as "msr". The name includes a
+        temperature other than 1, as in "msr@T=1.5".
     title : str
         Name in reports.
     compute : callable
@@ -100,21 +100,21 @@ class Score:
         return "; ".join(sorted(unmet_needs(self.needs, predictions)))
 
     def evaluate(self, predictions: Predictions) -> "ConfidenceScore":
-        """Compute the confidences of predictions that have all required inputs."""
+        """Compute the confidences. All required inputs must be present."""
         return self.result(self.compute(predictions))
 
     def result(self, values: FloatArray) -> "ConfidenceScore":
-        """Return the values as a `ConfidenceScore`, with probabilities if the score has them."""
+        """Convert values to a `ConfidenceScore`, with probabilities if they are defined."""
         probability = None if self.to_probability is None else self.to_probability(values)
         return ConfidenceScore(self.name, values, probability)
 
     def with_temperature(self, temperature: float) -> "Score":
-        """Return the score that divides the logits by a temperature.
+        """Return this score with logits divided by a temperature.
 
         Parameters
         ----------
         temperature : float
-            A positive number. Values above 1 make the softmax less confident.
+            A positive number. A temperature above 1 makes the softmax less confident.
 
         Returns
         -------
@@ -124,7 +124,7 @@ class Score:
         Raises
         ------
         InputError
-            If the score has no temperature.
+            If the score does not depend on a temperature.
         DomainError
             If the temperature is not positive.
         """
@@ -166,7 +166,7 @@ def class_score_entry(
     needs_logits: bool = False,
     has_temperature: bool = True,
 ) -> Score:
-    """Create the entry of a score that a kernel computes from logits or probabilities."""
+    """Create the catalogue entry of a score that is computed from logits or probabilities."""
     compute = partial(compute_from_class_scores, kernel)
     need = ScoreNeed.LOGITS if needs_logits else ScoreNeed.CLASS_SCORES
     return Score(
@@ -185,14 +185,14 @@ def class_score_entry(
 def sample_score_entry(
     name: str, title: str, kernel: kernels.SampleKernel, meaning: str, source: str, *, function: str
 ) -> Score:
-    """Create the entry of a score that a kernel computes from Monte Carlo samples."""
+    """Create the catalogue entry of a score that is computed from Monte Carlo samples."""
     compute = partial(compute_from_samples, kernel)
     needs = frozenset({ScoreNeed.SAMPLES})
     return Score(name, title, compute, needs, meaning, source, function=function)
 
 
 def as_log_odds(entry: Score) -> Score:
-    """Return a copy of the entry that declares its values as log-odds of a correct prediction."""
+    """Return a copy of the entry whose values are log-odds of a correct prediction."""
     return replace(entry, unit="log-odds", to_probability=to_probability)
 
 
@@ -221,7 +221,7 @@ def check_temperature(x: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceScore:
-    """The confidences of n samples by one score.
+    """The confidences of n samples according to one score.
 
     Attributes
     ----------
@@ -242,7 +242,7 @@ class ConfidenceScore:
 
     @property
     def scale(self) -> Scale:
-        """Scale of the values: "probability", "log-odds" or "score" for any other scale."""
+        """Scale of the values: "probability", "log-odds", or "score" for other scales."""
         if self.probability is None:
             return "score"
         if self.probability is self.values:

@@ -57,27 +57,28 @@ def fit(
 ) -> FittedScore:
     """Fit a confidence score on predictions.
 
-    The fitted score can then compute the confidences of other samples without their labels.
+    To score other samples, the fitted score does not require labels.
 
     Parameters
     ----------
     name : str
         A name in `FITTED`.
     predictions : Predictions
-        Training samples for scores of features. Held-out samples for scores that select a
-        parameter by `criterion` or learn from correct and incorrect predictions.
+        Use training samples for scores of features, and held-out samples for scores that use
+        `criterion` or learn from correct and incorrect predictions.
     criterion : callable, optional
         Function of confidence (n,) and loss (n,) that returns a number, such as `abstain.augrc`;
-        lower is better. Only "pnorm" and "temperature" use it. `abstain.fit_score` accepts the
-        name of a metric instead.
+        lower is better. Only the scores "pnorm" and "temperature" use a criterion.
+        `abstain.fit_score` accepts the name of a metric instead.
     **options : optional
-        Options of the score, which ``FITTED[name].options`` lists and `docs/scores.md` explains.
+        Options of the score. The option names are in ``FITTED[name].options``, and `docs/scores.md`
+        describes the options.
 
     Returns
     -------
     FittedScore
-        The fitted score. Use ``.score(predictions)`` or ``score(state, predictions)`` to score
-        other samples.
+        The fitted score. To score other samples, call ``.score(predictions)`` or ``score(state,
+        predictions)``.
 
     Raises
     ------
@@ -88,15 +89,15 @@ def fit(
     DomainError
         If a class has too few samples, a covariance is singular, or a value is out of range.
     ShapeError
-        If the shapes of last layer and features disagree.
+        If the shapes of the last layer and the features are incompatible.
     InputError
         If the score has no such option or does not support sample weights.
 
     Notes
     -----
-    For n samples with d features, Mahalanobis scores and ViM compute a matrix product with n d^2
-    operations. "knn" only copies the features. "react" and "rank" sort numbers. A search evaluates
-    the criterion once for each candidate.
+    For n samples with d features, Mahalanobis scores and ViM require n d^2 operations. "knn" only
+    copies the features. "react" and "rank" sort numbers. With `criterion`, the criterion is
+    evaluated once for each candidate value.
 
     Examples
     --------
@@ -134,7 +135,7 @@ def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted
     Parameters
     ----------
     plain : mapping
-        Plain values by field name, and "kind", the name of the score in `FITTED`.
+        JSON values by field name, including "kind", the name of the score in `FITTED`.
     arrays : mapping from str to ndarray
         Arrays by field name.
 
@@ -175,7 +176,7 @@ def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted
 
 
 def _is_array_of_part(name: str, plain: Mapping[str, Any]) -> bool:
-    """Return whether an array belongs to a part of a composite score."""
+    """Return whether an array belongs to a component of a composite score."""
     parts = plain.get("parts")
     if not isinstance(parts, list | tuple):
         # The wrong type of `parts` raises an error later, so all arrays of parts are ignored.
@@ -187,7 +188,7 @@ def _is_array_of_part(name: str, plain: Mapping[str, Any]) -> bool:
 
 
 def _restore_parts(parts: Sequence[Any], arrays: Mapping[str, Array]) -> list[Any]:
-    """Restore the fitted scores among the parts of a composite score."""
+    """Restore the fitted scores that are components of a composite score."""
     restored = []
     for i, part in enumerate(parts):
         if not isinstance(part, Mapping):

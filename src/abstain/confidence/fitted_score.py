@@ -21,14 +21,14 @@ FitNeed = ScoreNeed
 
 @runtime_checkable
 class ScoreState(Protocol):
-    """An object with a name that scores predictions, such as a fitted or calibrated score."""
+    """Protocol of named objects that score predictions, such as fitted or calibrated scores."""
 
     @property
     def name(self) -> str:
         """Name of the score in results."""
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidences of the samples without their labels."""
+        """Compute the confidences of the samples. Labels are not required."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,8 +41,8 @@ class FittedScore(ABC):
     Attributes
     ----------
     name : str
-        Name in results. By default, the name in the catalogue and the options that differ from
-        their defaults.
+        Name in results. The default name consists of the catalogue name and all options with
+        non-default values.
     """
 
     #: The name in the catalogue `FITTED`.
@@ -56,16 +56,16 @@ class FittedScore(ABC):
 
     @abstractmethod
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidence of each sample, shape (n,), without labels."""
+        """Compute the confidence of each sample, shape (n,). Labels are not required."""
 
     def renamed(self, name: str) -> Self:
-        """Return a copy with another name, for example to distinguish two scores of one kind."""
+        """Return a copy with another name, for example to distinguish two fits of one score."""
         return replace(self, name=name)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return two dictionaries by field name: plain values for JSON, and arrays.
+        """Return a dictionary of JSON values and a dictionary of arrays, both by field name.
 
-        The arrays of a score that is part of this score have names such as "parts.0.means".
+        The arrays of a component score have names such as "parts.0.means".
         """
         plain: dict[str, Any] = {"kind": self.kind}
         arrays: dict[str, Array] = {}
@@ -96,7 +96,7 @@ class CompositeScore(FittedScore):
     ]
 
     def __post_init__(self) -> None:
-        """Validate the fields and the types of the parts."""
+        """Validate the fields and the types of the components."""
         super().__post_init__()
         for part in self.parts:
             is_name = isinstance(part, str) and part != ""
@@ -107,7 +107,7 @@ class CompositeScore(FittedScore):
                 )
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the fields as in `FittedScore.to_arrays`, including the fields of all parts."""
+        """Return the fields of this score and of its component scores."""
         plain, arrays = super().to_arrays()
         plain["parts"] = list(self.parts)
         for i, part in enumerate(self.parts):
@@ -128,8 +128,8 @@ class FittedKind:
     title : str
         Name in reports.
     fit : callable
-        Function of `Predictions` and keyword options that returns a `FittedScore`. If `searches`
-        is True, the function also takes `criterion`.
+        Function of `Predictions` and keyword options that returns a `FittedScore`. If `searches` is
+        True, the function also accepts `criterion`.
     state : type
         Class of the object that `fit` returns.
     meaning : str
@@ -169,9 +169,9 @@ class FittedKind:
 
 
 def name_with_options(kind: str, **options: tuple[Any, Any]) -> str:
-    """Return the default name of a fitted score: its kind and the options that were changed.
+    """Return the default name of a fitted score, with its kind and non-default options.
 
-    Each option is a pair of its value and its default value.
+    Each option is passed as a pair (value, default value).
     """
     changed_options = []
     for name, (value, default) in options.items():
@@ -190,7 +190,7 @@ _MAX_FEATURE = 1e70
 
 
 def features_as_double(predictions: Predictions) -> FloatArray:
-    """Return the features in float64, shape (n, d), after checking their range."""
+    """Return the features in float64, shape (n, d), and check their range."""
     x = np.asarray(predictions.features, dtype=np.float64)
     check_feature_range(x)
     return x
@@ -207,7 +207,7 @@ def check_feature_range(x: Array) -> None:
 
 
 def check_class_counts(predictions: Predictions, name: str, *, min_count: int) -> IntArray:
-    """Return the class codes, and raise a DomainError if a class has too few samples."""
+    """Return the class codes, or raise a DomainError if a class has too few samples."""
     codes = predictions.label_codes
     n_unknown = int((codes < 0).sum())
     if n_unknown > 0:
@@ -231,7 +231,7 @@ def check_class_counts(predictions: Predictions, name: str, *, min_count: int) -
 def feature_blocks(
     predictions: Predictions, n_columns: int, name: str, *, n_extra: int = 0
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield blocks of samples as a slice of the samples and their float64 features.
+    """Yield slices of the samples with their features in float64.
 
     `n_extra` is the number of float64 entries that the caller allocates for each sample.
     """
@@ -241,7 +241,7 @@ def feature_blocks(
 
 
 def check_feature_width(predictions: Predictions, n_columns: int, name: str) -> Array:
-    """Return the features, and raise a ShapeError if their number of columns is wrong."""
+    """Return the features, or raise a ShapeError if the number of columns is wrong."""
     if predictions.features is None:
         raise MissingInputError(
             f"the score {name!r} needs features; pass `features` to the predictions"
@@ -274,13 +274,13 @@ def check_same_classes(predictions: Predictions, fitted: tuple[Any, ...], name: 
 
 
 def predicted_class_index(predictions: Predictions, fitted: tuple[Any, ...]) -> IntArray:
-    """Return the predicted class of each sample as an index into the fitted classes, shape (n,)."""
+    """Return the index of each predicted class among the fitted classes, shape (n,)."""
     # The predictions may contain only some of the fitted classes.
     class_index = np.array([fitted.index(name) for name in predictions.class_names])
     return np.asarray(class_index[predictions.prediction_codes])
 
 
 def as_confidence_score(name: str, values: FloatArray) -> ConfidenceScore:
-    """Return the values as a `ConfidenceScore`, and raise a DomainError if a value overflowed."""
+    """Return the values as a `ConfidenceScore`, or raise a DomainError if a value overflows."""
     hint = "Its features are too large; rescale them, for fitting too."
     return ConfidenceScore(name, checks.finite(values, name, hint=hint))

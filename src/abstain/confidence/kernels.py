@@ -1,12 +1,13 @@
 """Compute confidence scores from logits or log-probabilities (log-scores) in float64.
 
-Let m be the largest log-score of a sample, m2 the second largest, and t_j = exp(z_j - m2) for the
-classes other than the top class. The odds against the top class are ``exp(m2 - m) * sum(t)``. Every
-score is computed from the gap ``m2 - m`` and from sums over t. No probability is subtracted from 1,
-so the order of samples is kept even if the largest probability is rounded to 1.
+Let z_j be the log-scores of a sample, m the largest, m2 the second largest, and t_j = exp(z_j - m2)
+for classes other than the top class. The odds against the top class are ``exp(m2 - m) * sum(t)``.
+All scores are computed from the gap ``m2 - m`` and from sums over t. No probability is subtracted
+from 1, so the ranking is correct even if the largest probability is rounded to 1.
 
 A kernel is a function of an array-API namespace and log-scores of shape (n, K). It may overwrite
-NumPy log-scores. Infinite values are replaced, because their gradients would be NaN.
+NumPy log-scores. Infinite values are replaced by finite numbers, because their gradients would be
+NaN.
 """
 
 import math
@@ -59,15 +60,14 @@ class TopClassSplit:
     log_rival_ratios: AnyArray
 
     def odds_against(self, xp: Any) -> AnyArray:
-        """Return the sum of the other probabilities divided by the largest probability."""
+        """Return the odds against the top class of each sample, shape (n,)."""
         return xp.exp(self.gap) * self.rival_sum
 
 
 def split_top_class(xp: Any, z: AnyArray, *, needs_logs: bool = False) -> TopClassSplit:
     """Split log-scores of shape (n, K) into the top class and the others.
 
-    A NumPy array `z` is overwritten. The field `log_rival_ratios` is valid only if `needs_logs` is
-    True.
+    A NumPy array `z` is overwritten. With `needs_logs`, the result contains `log_rival_ratios`.
     """
     top_index = xp.argmax(z, axis=1, keepdims=True)
     max_score = take_entry(xp, z, top_index)
@@ -90,7 +90,7 @@ def split_top_class(xp: Any, z: AnyArray, *, needs_logs: bool = False) -> TopCla
 
 @dataclass(frozen=True)
 class SplitKernel:
-    """A kernel that is computed from a `TopClassSplit`, which several kernels can share."""
+    """A kernel whose input is a `TopClassSplit`, so that several kernels can share one split."""
 
     #: Function from a namespace and a split to confidences of shape (n,).
     function: Callable[[Any, TopClassSplit], AnyArray]
@@ -132,7 +132,7 @@ def generalized_entropy(xp: Any, z: AnyArray, *, gamma: float, top: int) -> AnyA
 
 
 def _margin(xp: Any, s: TopClassSplit) -> AnyArray:
-    """Return log((1 + M) / (1 - M)), where M is the gap between the two largest probabilities."""
+    """Return log((1 + M) / (1 - M)) for the gap M between the two largest probabilities."""
     # (1 + M) / (1 - M) = 1 + 2 (1 - p2/p1) / (rest + p2/p1)
     log_odds_against = s.gap + xp.log1p(s.rival_sum)
     log_ratio = float(np.log(2.0)) + safe_log(xp, -xp.expm1(s.gap)) - log_odds_against
@@ -144,7 +144,7 @@ def _log_gap(xp: Any, s: TopClassSplit) -> AnyArray:
 
 
 def _gini(xp: Any, s: TopClassSplit) -> AnyArray:
-    """Return log(G / (1 - G)), where G is the sum of the squared probabilities."""
+    """Return log(G / (1 - G)) for the sum G of squared probabilities."""
     # G : 1 - G = 1 + sum r_j^2 : 2 rest + rest^2 - sum r_j^2 with r_j = p_j / p1
     squares = _row_dot(xp, s.rival_ratios, s.rival_ratios)
     scale = xp.exp(s.gap)
@@ -177,7 +177,7 @@ def max_log_score(xp: Any, z: AnyArray) -> AnyArray:
 
 
 def normalized_max(xp: Any, z: AnyArray, *, p: float) -> AnyArray:
-    """Return the largest centered logit over the p-norm of the centered logits.
+    """Return the largest centered logit divided by the p-norm of the centered logits.
 
     The result is 0 if all logits are equal.
     """
@@ -192,7 +192,7 @@ def normalized_max(xp: Any, z: AnyArray, *, p: float) -> AnyArray:
 
 
 def _center_unmasked(xp: Any, z: AnyArray) -> AnyArray:
-    """Subtract the mean over the classes that are not masked by -inf. Masked classes become 0."""
+    """Subtract the mean over unmasked classes (log-score above -inf). Masked classes become 0."""
     # Subtracting the maximum first makes equal logits exactly 0, without the rounding of the mean.
     z = _subtract(xp, z, xp.max(z, axis=1, keepdims=True))
     is_masked = z == -np.inf
@@ -203,7 +203,7 @@ def _center_unmasked(xp: Any, z: AnyArray) -> AnyArray:
 
 
 def _concatenate_blocks(scores: ClassScores, compute: Callable[[slice], AnyArray]) -> AnyArray:
-    """Call `compute` with slices of the samples, and concatenate the results to shape (n,)."""
+    """Apply `compute` to slices of the samples, and concatenate the results to shape (n,)."""
     n, *sizes = scores.values.shape
     blocks = row_blocks(n, math.prod(sizes), on_device=is_on_device(scores.values))
     results = [compute(block) for block in blocks]
@@ -230,7 +230,7 @@ def apply_to_arrays(
     *,
     temperature: float = 1.0,
 ) -> AnyArray:
-    """Validate the logits or probabilities of a caller, and apply a kernel to them."""
+    """Validate logits or probabilities, and apply a kernel."""
     scores = validate_class_scores(logits, probabilities, keep_library=True)
     temperature = checks.positive(temperature, "temperature")
     return apply_by_rows(kernel, scores, temperature=temperature)
@@ -302,9 +302,9 @@ def expected_entropy(xp: Any, log_p: AnyArray) -> AnyArray:
 
 
 def mutual_information(xp: Any, log_p: AnyArray) -> AnyArray:
-    """Return minus the mean Kullback-Leibler divergence of the Monte Carlo samples from their mean.
+    """Return minus the mean KL divergence of the Monte Carlo samples from their mean.
 
-    The divergence is accurate even if the samples agree, unlike the difference of two entropies.
+    This is more accurate than a difference of two entropies if the samples are similar.
     """
     log_mean = log_mean_probabilities(log_p, xp=xp)[:, None, :]
     p = xp.exp(log_p)
@@ -323,7 +323,7 @@ def mutual_information(xp: Any, log_p: AnyArray) -> AnyArray:
 
 
 def _exponential_series(x: AnyArray) -> AnyArray:
-    """Return 2 (exp(x) - 1 - x) / x^2 for small x, by its power series."""
+    """Return the power series of 2 (exp(x) - 1 - x) / x^2 for small x."""
     return 1.0 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6 * (1 + x / 7))))
 
 
@@ -340,7 +340,7 @@ def negative_deviation(xp: Any, log_p: AnyArray) -> AnyArray:
 
 
 def penalized_mean(xp: Any, log_p: AnyArray) -> AnyArray:
-    """Return minus the mean of 1 - p and minus the standard deviation of p, for the top class."""
+    """Return -(mean of 1 - p) - (standard deviation of p) for the top class."""
     top_index = _top_class_of_mean(xp, log_p)
     # 1 - p is exact if p is close to 1.
     error_probability = -xp.expm1(take_entry(xp, log_p, top_index))
@@ -356,7 +356,7 @@ def _top_class_of_mean(xp: Any, log_p: AnyArray) -> AnyArray:
 
 
 def _standard_deviation(xp: Any, x: AnyArray) -> AnyArray:
-    """Return the standard deviation over axis 1. A deviation of 0 has no gradient."""
+    """Return the standard deviation over axis 1. The gradient of a deviation of 0 is 0."""
     if xp is np:
         return np.std(x, axis=1)
     centered = x - xp.mean(x, axis=1, keepdims=True)
@@ -378,7 +378,7 @@ def apply_to_samples_by_rows(kernel: SampleKernel, samples: ClassScores) -> AnyA
 def apply_to_sample_arrays(
     kernel: SampleKernel, logit_samples: AnyArray | None, probability_samples: AnyArray | None
 ) -> AnyArray:
-    """Validate the Monte Carlo samples of a caller, and apply a kernel to them."""
+    """Validate Monte Carlo samples, and apply a kernel."""
     samples = validate_class_scores(
         logit_samples, probability_samples, samples=True, keep_library=True
     )

@@ -1,4 +1,4 @@
-"""Confidence scores that are computed from the logits of a classifier.
+"""Confidence scores that are functions of the logits.
 
 `abstain.confidence.softmax_scores` describes the supported array libraries and gradients.
 """
@@ -25,7 +25,7 @@ DEFAULT_P = 4.0
 def max_logit(logits: AnyArray) -> AnyArray:
     """Compute the largest logit.
 
-    The score measures the strength of the evidence for the predicted class.
+    Answers: how large is the logit of the predicted class?
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def logit_margin(
 ) -> AnyArray:
     """Compute the gap between the two largest logits.
 
-    The score measures how far the prediction is from changing.
+    Answers: how much larger is the top logit than the second largest logit?
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ def logit_margin(
     Returns
     -------
     array of shape (n,)
-        z1 - z2 = log(p1 / p2), at least 0; higher is more confident. The value is 750 if all other
-        classes have probability 0.
+        z1 - z2 = log(p1 / p2), at least 0; higher is more confident. If all other classes have
+        probability 0, the value is 750.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def logit_margin(
 
     Notes
     -----
-    A temperature does not change the order of the samples. With two classes, the score equals
+    The ranking does not depend on a temperature. With two classes, the score equals
     `max_softmax_response`.
 
     References
@@ -100,7 +100,7 @@ def logit_margin(
 def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> AnyArray:
     """Compute the negative free energy of the logits.
 
-    The score measures the total strength of the evidence for all classes.
+    Answers: how large is the smooth maximum (logsumexp) of the logits?
 
     Parameters
     ----------
@@ -136,22 +136,22 @@ def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> AnyArray:
 
 
 def normalized_max_logit(logits: AnyArray, *, p: float = DEFAULT_P) -> AnyArray:
-    """Compute the largest centered logit over the p-norm of the centered logits (MaxLogit-pNorm).
+    """Compute the largest centered logit after division by the p-norm (MaxLogit-pNorm).
 
-    The score measures the top logit relative to the overall size of the logits.
+    Answers: how large is the top logit relative to the norm of all logits?
 
     Parameters
     ----------
     logits : array of shape (n, K)
         Unnormalized log-scores.
     p : float
-        Exponent, at least 1. The authors select the exponent on held-out data.
+        Exponent, at least 1. In the paper, the exponent is selected on held-out data.
 
     Returns
     -------
     array of shape (n,)
-        max(z - mean z) / ||z - mean z||_p, in [0, 1]; higher is more confident. The value is 0 if
-        all logits are equal.
+        max(z - mean z) / ||z - mean z||_p, in [0, 1]; higher is more confident. If all logits are
+        equal, the value is 0.
 
     Raises
     ------

@@ -1,10 +1,10 @@
 """Confidence scores from Monte Carlo samples, such as dropout passes or ensemble members.
 
-Each function takes logits or probabilities of S >= 2 Monte Carlo samples, shape (n, S, K), and
-returns float64 confidences of shape (n,). Invalid arrays raise the errors of `abstain.Predictions`.
-`abstain.confidence.softmax_scores` describes the supported array libraries and gradients. The
-definitions follow Jaeger et al. (2023), A Call to Reflect on Evaluation Practices for Failure
-Detection in Image Classification, https://arxiv.org/abs/2211.15259.
+The input is an array of logits or probabilities of S >= 2 Monte Carlo samples, shape (n, S, K). The
+result is a float64 array of confidences, shape (n,). Invalid arrays raise the errors of
+`abstain.Predictions`. `abstain.confidence.softmax_scores` describes the supported array libraries
+and gradients. The definitions follow Jaeger et al. (2023), A Call to Reflect on Evaluation
+Practices for Failure Detection in Image Classification, https://arxiv.org/abs/2211.15259.
 """
 
 from typing import cast
@@ -21,7 +21,7 @@ def mean_softmax_response(
 ) -> AnyArray:
     """Compute the log-odds of the top class of the mean softmax.
 
-    The score measures the confidence of the averaged Monte Carlo samples.
+    The mean softmax is the average over the Monte Carlo samples.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def mean_softmax_response(
 def negative_entropy_of_mean(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
 ) -> AnyArray:
-    """Compute the negative entropy of the mean softmax, which measures the total uncertainty.
+    """Compute the negative entropy of the mean softmax (negative total uncertainty).
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def negative_entropy_of_mean(
     Returns
     -------
     array of shape (n,)
-        Sum of `negative_expected_entropy` and `negative_mutual_information` in nats, from -log K to
-        0; higher is more confident.
+        Sum of p log p in nats, from -log K to 0; higher is more confident. The score is the sum of
+        `negative_expected_entropy` and `negative_mutual_information`.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def negative_entropy_of_mean(
 def negative_expected_entropy(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
 ) -> AnyArray:
-    """Compute minus the mean entropy of the Monte Carlo samples.
+    """Compute the negative mean entropy of the Monte Carlo samples.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def negative_mutual_information(
 ) -> AnyArray:
     """Compute the negative mutual information between class and Monte Carlo sample.
 
-    The score measures how well the Monte Carlo samples agree.
+    A high value means that the Monte Carlo samples agree.
 
     Parameters
     ----------
@@ -112,8 +112,8 @@ def negative_mutual_information(
     Returns
     -------
     array of shape (n,)
-        Negative mutual information in nats, from -log min(S, K) to 0; higher is more confident. The
-        value is 0 if all Monte Carlo samples are equal.
+        Negative mutual information in nats, from -log min(S, K) to 0; higher is more confident. If
+        all Monte Carlo samples are equal, the value is 0.
 
     References
     ----------
@@ -135,7 +135,7 @@ def negative_softmax_deviation(
 ) -> AnyArray:
     """Compute the negative standard deviation of the softmax over the Monte Carlo samples.
 
-    The score measures how little the probabilities vary between Monte Carlo samples.
+    A high value means that the probabilities vary little between Monte Carlo samples.
 
     Parameters
     ----------
@@ -145,9 +145,9 @@ def negative_softmax_deviation(
     Returns
     -------
     array of shape (n,)
-        Minus the standard deviation over Monte Carlo samples, averaged over classes, from -1/2 to
-        0; higher is more confident. The divisor of the variance is S. FD-Shifts calls this score
-        softmax variance, but its published numbers use the standard deviation.
+        Negative standard deviations, averaged over the classes, from -1/2 to 0; higher is more
+        confident. The divisor of the variance is S. FD-Shifts calls this score softmax variance,
+        although its published numbers use the standard deviation.
 
     Examples
     --------
@@ -163,10 +163,9 @@ def negative_softmax_deviation(
 def penalized_softmax_response(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
 ) -> AnyArray:
-    """Compute the mean probability of the top class minus its standard deviation, minus 1.
+    """Compute the mean minus the standard deviation of the top class's probability, minus 1.
 
-    The score measures the confidence of the averaged Monte Carlo samples, with a penalty if the
-    samples disagree.
+    The score is lower if the Monte Carlo samples disagree.
 
     Parameters
     ----------
@@ -176,9 +175,9 @@ def penalized_softmax_response(
     Returns
     -------
     array of shape (n,)
-        Minus the mean of 1 - p and minus the standard deviation of p, from -3/2 to 0; higher is
-        more confident. Here p are the probabilities of the top class of the mean softmax. The
-        divisor of the variance is S.
+        The value -(mean of 1 - p) - (standard deviation of p), from -3/2 to 0; higher is more
+        confident. Here, p is the probability of the top class of the mean softmax in each Monte
+        Carlo sample. The divisor of the variance is S.
 
     Raises
     ------
@@ -187,9 +186,9 @@ def penalized_softmax_response(
 
     Notes
     -----
-    The value is 1 less than in FD-Shifts, so that probabilities near 1 are exact. FD-Shifts uses
-    the standard deviation of the first sample for all samples. The WAIC of Choi et al. is the mean
-    of log-likelihoods minus their variance.
+    The value of FD-Shifts is larger by 1. Subtracting 1 avoids rounding errors for probabilities
+    near 1. FD-Shifts also uses the standard deviation of the first sample for all samples. The WAIC
+    of Choi et al. is the mean of log-likelihoods minus their variance.
 
     References
     ----------
@@ -210,8 +209,6 @@ def penalized_softmax_response(
 
 def mean_max_logit(logit_samples: AnyArray) -> AnyArray:
     """Compute the largest logit after averaging over the Monte Carlo samples.
-
-    The score measures the average strength of the evidence for the predicted class.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ DEFAULT_K = 50
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NeighborDistance(FittedScore):
-    """Minus the distance to the k-th nearest training sample.
+    """Negative distance to the k-th nearest training sample.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class NeighborDistance(FittedScore):
             )
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidence of each sample, shape (n,), without labels."""
+        """Compute the confidence of each sample, shape (n,). Labels are not required."""
         from sklearn.neighbors import NearestNeighbors
 
         d = self.points.shape[1]
@@ -80,7 +80,7 @@ class NeighborDistance(FittedScore):
 
 
 def fit_neighbors(predictions: Predictions, *, k: Any, normalize: Any) -> NeighborDistance:
-    """Store the training features, divided by their lengths if `normalize` is True."""
+    """Store the training features, optionally normalized to length 1."""
     k = checks.positive_int(k, "k")
     features = to_numpy(predictions.features, "features")
     if k > len(features):

@@ -24,7 +24,7 @@ from abstain.typing import FloatArray
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StoredPatterns(FittedScore):
-    """The inner product of the features with mean training features of the predicted class (SHE).
+    """The SHE score: inner product of the features with mean features of the predicted class.
 
     Attributes
     ----------
@@ -33,8 +33,8 @@ class StoredPatterns(FittedScore):
     classes : tuple
         Class names, in the order of `patterns`.
     patterns : ndarray of shape (K, d)
-        Mean features of the correctly predicted training samples of each class. A class without
-        correct predictions has the mean features of all its training samples.
+        Mean features of the correctly predicted training samples of each class. If a class has no
+        correct predictions, the mean is over all its training samples.
     """
 
     kind: ClassVar[str] = "she"
@@ -43,7 +43,7 @@ class StoredPatterns(FittedScore):
     patterns: Annotated[FloatArray, axes("K", "d")]
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidence of each sample, shape (n,), without labels."""
+        """Compute the confidence of each sample, shape (n,). Labels are not required."""
         check_same_classes(predictions, self.classes, self.name)
         predicted = predicted_class_index(predictions, self.classes)
         values = np.empty(predictions.n)
@@ -55,7 +55,7 @@ class StoredPatterns(FittedScore):
 
 
 def fit_patterns(predictions: Predictions) -> StoredPatterns:
-    """Compute the mean features of the correctly predicted training samples of each class."""
+    """Compute each class's mean features over its correctly predicted training samples."""
     codes = check_class_counts(predictions, StoredPatterns.kind, min_count=1)
     features = features_as_double(predictions)
     is_correct = predictions.prediction_codes == codes

@@ -35,7 +35,7 @@ BASELINE: Final = softmax_scores.MSR.name
 
 
 def find_score(name: str) -> Score:
-    """Return the score with a name such as "msr", or at a temperature, such as "msr@T=1.5".
+    """Return the catalogue entry for a name such as "msr" or "msr@T=1.5".
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def find_score(name: str) -> Score:
     Returns
     -------
     Score
-        The entry of the catalogue, at the temperature if the name contains one.
+        The catalogue entry, with the temperature in the name.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def find_score(name: str) -> Score:
 def score(
     name: str | ScoreState, predictions: Predictions, *, temperature: float | None = None
 ) -> ConfidenceScore:
-    """Compute the confidences of the samples by one score.
+    """Compute the confidence of each sample by one score.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ def score(
     Returns
     -------
     ConfidenceScore
-        Name and values of shape (n,), and probabilities if the score determines them. A
-        confidence column with values in [0, 1] is treated as probabilities.
+        Name and values of shape (n,), and probabilities if the score determines them. If all values
+        of a confidence column are in [0, 1], they are treated as probabilities.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def score(
     MissingInputError
         If the predictions lack a required input of the score.
     InputError
-        If a temperature is passed twice, or for a score that has no temperature.
+        If a temperature is passed twice, or if the score has no temperature.
 
     Examples
     --------
@@ -137,9 +137,9 @@ def score_many(
 
 
 def _scores_in_one_pass(names: Sequence[str], predictions: Predictions) -> dict[str, FloatArray]:
-    """Compute several scores in one pass over the class probabilities, and return them by name.
+    """Compute several scores in one pass over the class probabilities.
 
-    The result is empty if there are few classes, for which separate passes are as fast.
+    If there are few classes, the result is empty, because separate passes are as fast.
     """
     shared_kernels: dict[str, kernels.Kernel] = {}
     for name in names:
@@ -159,7 +159,7 @@ def _scores_in_one_pass(names: Sequence[str], predictions: Predictions) -> dict[
 
 
 def applicable(predictions: Predictions) -> tuple[str, ...]:
-    """Return the names of confidence columns and of scores that can be computed.
+    """Return the names of all scores that can be computed, including confidence columns.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def applicable(predictions: Predictions) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Names that `score` accepts: first confidence columns, then built-in scores.
+        Valid names for `score`: first confidence columns, then built-in scores.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def _apply_fitted_score(
 
 
 def _user_column(name: str, values: Array, temperature: float | None) -> ConfidenceScore:
-    """Return a confidence column of the caller, with probabilities if it is in [0, 1]."""
+    """Return a confidence column as a `ConfidenceScore`."""
     if temperature is not None:
         raise InputError(f"the confidence column {name!r} has no temperature; drop `temperature`")
     is_probability = bool(values.min() >= 0 and values.max() <= 1)

@@ -1,12 +1,12 @@
-"""Confidence scores that are computed from class probabilities or logits.
+"""Confidence scores that are functions of class probabilities.
 
-The result has the library and device of the input, such as PyTorch, JAX or CuPy. For lists and
-dataframes, the result is a NumPy array. All computations use float64. On Apple's devices and in JAX
-without x64, which do not support float64, the computations use float32.
+Results have the array library (such as PyTorch, JAX or CuPy) and the device of the input. Lists and
+dataframes are converted to NumPy arrays. Computations use float64, except on Apple's devices and in
+JAX without x64, where they use float32.
 
-Gradients of PyTorch and JAX arrays propagate. A probability of exactly 0 and a score at the maximum
-of 750 have no gradient. Under `jax.jit`, `jax.vmap` and `torch.func.vmap`, the functions validate
-shapes but not values.
+The scores are differentiable with PyTorch and JAX. The gradient is 0 for a probability of exactly 0
+and for a score at the maximum of 750. Under `jax.jit`, `jax.vmap` and `torch.func.vmap`, only
+shapes are validated, not values.
 """
 
 from functools import partial
@@ -30,8 +30,8 @@ def max_softmax_response(
 ) -> AnyArray:
     """Compute the log-odds of the most probable class.
 
-    The score sorts samples by their largest softmax probability. Unlike the probability, which
-    float32 rounds to 1 for log-odds above about 17, the score has no ties from rounding.
+    The ranking equals that of the largest softmax probability. In float32, probabilities are
+    rounded to 1 for log-odds above about 17, but log-odds are not.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def max_softmax_response(
     -------
     array of shape (n,)
         log p - log(1 - p) of the top class, at least -log(K - 1); higher is more confident.
-        `scipy.special.expit` converts the value to the probability. The value is 750 if all other
-        classes have probability exactly 0.
+        `scipy.special.expit` converts the value to the probability. If all other classes have
+        probability exactly 0, the value is 750.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def negative_predictive_entropy(
 ) -> AnyArray:
     """Compute the negative entropy of the class probabilities.
 
-    The score measures how concentrated the softmax is over all classes.
+    A high value means that the softmax is concentrated on few classes.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def negative_predictive_entropy(
 
     Notes
     -----
-    The score distinguishes entropies down to 1e-300.
+    Even entropies of about 1e-300 are computed accurately.
 
     References
     ----------
@@ -124,7 +124,7 @@ def probability_margin(
 ) -> AnyArray:
     """Compute the gap between the two largest probabilities, on an unbounded scale.
 
-    The score measures how much more probable the top class is than the second class.
+    Answers: how much more probable is the top class than the second class?
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def probability_margin(
     -------
     array of shape (n,)
         log((1 + M) / (1 - M)) with M = p1 - p2, at least 0; higher is more confident.
-        ``numpy.tanh(value / 2)`` is M. The value is 750 if all other classes have probability 0.
+        ``numpy.tanh(value / 2)`` is M. If all other classes have probability 0, the value is 750.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def probability_margin(
 
     Notes
     -----
-    The score sorts samples by M. With two classes, the score equals `max_softmax_response`.
+    The ranking equals that of M. With two classes, the score equals `max_softmax_response`.
 
     References
     ----------
@@ -170,7 +170,7 @@ def negative_gini(
 ) -> AnyArray:
     """Compute the log-odds of the sum of squared probabilities (DOCTOR).
 
-    The sum is the probability that two classes sampled from the softmax are equal.
+    The sum is the probability that two independent samples from the softmax are the same class.
 
     Parameters
     ----------
@@ -183,8 +183,8 @@ def negative_gini(
     -------
     array of shape (n,)
         log(G / (1 - G)), at least -log(K - 1); higher is more confident. G is the sum of squared
-        probabilities, 1 minus the Gini impurity. `scipy.special.expit` converts the value to G. The
-        value is 750 if all other classes have probability 0.
+        probabilities, 1 minus the Gini impurity. `scipy.special.expit` converts the value to G. If
+        all other classes have probability 0, the value is 750.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def negative_gini(
 
     Notes
     -----
-    The score is minus the logarithm of D_alpha = (1 - G) / G of DOCTOR.
+    The score equals -log(D_alpha), where D_alpha = (1 - G) / G is the statistic of DOCTOR.
 
     References
     ----------
@@ -219,8 +219,8 @@ def negative_generalized_entropy(
 ) -> AnyArray:
     """Compute the negative generalized entropy of the most probable classes (GEN).
 
-    The score measures how concentrated the softmax is. Even small probabilities have a large
-    influence.
+    A high value means that the softmax is concentrated on few classes. Compared with the entropy,
+    small probabilities have more influence.
 
     Parameters
     ----------
@@ -237,21 +237,21 @@ def negative_generalized_entropy(
     Returns
     -------
     array of shape (n,)
-        Minus the sum of p^gamma (1 - p)^gamma; higher is more confident. The maximum is 0, for a
-        class with probability 1. If the sum contains all classes, the minimum is
-        -K ((K - 1) / K^2)^gamma, for equal probabilities.
+        Minus the sum of p^gamma (1 - p)^gamma; higher is more confident. The maximum is 0 if one
+        class has probability 1. If all classes are selected, the minimum is -K ((K - 1) /
+        K^2)^gamma, for equal probabilities.
 
     Raises
     ------
     ShapeError, DomainError, InputError, MissingInputError
-        As in `abstain.Predictions`. Also if `gamma` is outside (0, 1] or `top` is not a positive
-        integer.
+        As in `abstain.Predictions`. A DomainError is also raised if `gamma` is outside (0, 1] or
+        `top` is not a positive integer.
 
     Notes
     -----
-    If `gamma` is 1 and the sum contains all classes, the value is G - 1 with G as in
-    `negative_gini`. The cost is linear in the number of entries. If `top` is less than K, the
-    probabilities of each sample are also sorted.
+    If `gamma` is 1 and all classes are selected, the value is G - 1 with G as in `negative_gini`.
+    The cost is linear in the number of entries. If `top` is less than K, the probabilities of each
+    sample must also be sorted.
 
     References
     ----------

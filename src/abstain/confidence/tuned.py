@@ -28,15 +28,15 @@ StateT = TypeVar("StateT", bound=FittedScore)
 
 @runtime_checkable
 class ScoreCriterion(Protocol):
-    """A criterion that uses the probabilities of a score in addition to its values."""
+    """Protocol of criteria that use the probabilities of a score in addition to its values."""
 
     def of_score(self, score: ConfidenceScore) -> float:
-        """Return the value of the criterion for the result of a score."""
+        """Return the value of the criterion for the confidences of one score."""
 
 
 @dataclass(frozen=True, eq=False)
 class FittingCriterion:
-    """A criterion and the data on which the criterion is evaluated."""
+    """A criterion and the fitting data on which it is evaluated."""
 
     #: Function or `ScoreCriterion`. Lower values are better.
     criterion: Any
@@ -46,7 +46,7 @@ class FittingCriterion:
     loss: Array
 
     def __call__(self, candidate: FittedScore) -> float:
-        """Return the criterion of a candidate, or NaN if the criterion is undefined."""
+        """Return the value of the criterion for a candidate, or NaN if it is undefined."""
         score = candidate.score(self.predictions)
         if isinstance(self.criterion, ScoreCriterion):
             value: Any = self.criterion.of_score(score)
@@ -59,7 +59,7 @@ class FittingCriterion:
 
 
 def make_fitting_criterion(criterion: Any, predictions: Predictions, kind: str) -> FittingCriterion:
-    """Return the criterion with its fitting data, or raise an InputError if it is missing."""
+    """Validate the criterion, and return it with the fitting data."""
     if criterion is None:
         raise InputError(
             f"the score {kind!r} is fitted by a search: pass `criterion`, a function of "
@@ -73,7 +73,7 @@ def make_fitting_criterion(criterion: Any, predictions: Predictions, kind: str) 
 
 
 def select_best(candidates: Iterable[StateT], criterion: FittingCriterion) -> tuple[StateT, float]:
-    """Return the first candidate with the smallest criterion, and the value of the criterion."""
+    """Return the first candidate with the lowest value of the criterion, and this value."""
     best: StateT | None = None
     best_value = float("inf")
     for candidate in candidates:
@@ -92,7 +92,7 @@ def select_best(candidates: Iterable[StateT], criterion: FittingCriterion) -> tu
 
 
 def check_grid(grid: Any, name: str, check: Callable[[Any, str], float]) -> list[float]:
-    """Validate the numbers of a grid with `check`, and remove duplicates."""
+    """Validate each candidate value with `check`, and remove duplicates."""
     if isinstance(grid, str) or not isinstance(grid, Iterable):
         raise InputError(f"`{name}` must be a list of numbers; got {grid!r}")
     values = list(dict.fromkeys(check(x, name) for x in grid))
@@ -102,7 +102,7 @@ def check_grid(grid: Any, name: str, check: Callable[[Any, str], float]) -> list
 
 
 def check_temperatures(grid: Any, default: Iterable[float]) -> list[float]:
-    """Return the candidate temperatures, sorted by the distance of their logarithm from 0."""
+    """Return the candidate temperatures, sorted by the absolute value of their logarithm."""
     temperatures = check_grid(default if grid is None else grid, "temperatures", checks.positive)
     return sorted(temperatures, key=lambda t: abs(np.log(t)))
 
@@ -114,7 +114,7 @@ TEMPERATURES = tuple(float(f"{10 ** (i / 10):.3g}") for i in range(-20, 11))
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TunedTemperature(FittedScore):
-    """A score of the catalogue at a selected temperature.
+    """A catalogue score with a fitted temperature.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class TunedTemperature(FittedScore):
         return SCORES[self.base].with_temperature(self.temperature)
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidence of each sample, shape (n,), without labels."""
+        """Compute the confidence of each sample, shape (n,). Labels are not required."""
         entry = self._entry
         missing = entry.reason_not_applicable(predictions)
         if missing:
@@ -152,7 +152,7 @@ class TunedTemperature(FittedScore):
 def fit_temperature_score(
     predictions: Predictions, *, score: str, temperature: Any, temperatures: Any, criterion: Any
 ) -> TunedTemperature:
-    """Select the temperature of a score from a grid, or use a fixed temperature."""
+    """Select the temperature of a score among candidate values, or use a fixed temperature."""
     if temperature is not None:
         if criterion is not None or temperatures is not None:
             raise InputError(
@@ -181,7 +181,7 @@ BASES = get_args(Base)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TunedNorm(FittedScore):
-    """A score of logits that are divided by their p-norm, or the maximum softmax response.
+    """MaxLogit-pNorm or a related score, with a selected exponent p.
 
     Attributes
     ----------
@@ -192,14 +192,14 @@ class TunedNorm(FittedScore):
     base : {"mls", "msr"}
         Score of the normalized logits: the largest logit ("mls") or the softmax response ("msr").
     p : float
-        Exponent of the norm. With exponent 0, the centered logits are not normalized.
+        Exponent of the norm. If `p` is 0, the centered logits are not normalized.
     temperature : float
-        Number that divides the normalized logits, if `base` is "msr".
+        Divisor of the normalized logits if `base` is "msr".
     scale : float
-        Mean p-norm of the fitting data, which multiplies the normalized logits if `base` is "msr".
-        If `p` is 0, the scale is 1.
+        Mean p-norm of the fitting data, by which the normalized logits are multiplied if `base` is
+        "msr". If `p` is 0, the scale is 1.
     fallback : bool
-        Whether the score is the softmax response of the logits because no exponent was better.
+        Whether the score is the maximum softmax response, because no exponent was better.
     """
 
     kind: ClassVar[str] = "pnorm"
@@ -212,12 +212,12 @@ class TunedNorm(FittedScore):
     fallback: bool
 
     def __post_init__(self) -> None:
-        """Validate the fields, and check that the exponent defines a norm."""
+        """Validate the fields, including the exponent."""
         super().__post_init__()
         check_exponent(self.p)
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidence of each sample, shape (n,), without labels."""
+        """Compute the confidence of each sample, shape (n,). Labels are not required."""
         logits = _require_logits(predictions, self.name)
         n_classes = logits.shape[1]
         if n_classes != self.classes:
@@ -243,7 +243,7 @@ class TunedNorm(FittedScore):
         return normalized_max_logit(logits, p=self.p)
 
     def _normalize(self, logits: Array) -> FloatArray:
-        """Center logits, divide them by their p-norm, and multiply them by the mean p-norm."""
+        """Return the centered logits divided by their p-norm and multiplied by the mean p-norm."""
         centered = center_logits(logits)
         norm = p_norms(centered, self.p)[:, None] if self.p else np.ones((len(centered), 1))
         return centered * (self.scale / np.where(norm > 0, norm, 1.0))
@@ -269,9 +269,9 @@ def p_norms(z: FloatArray, p: float) -> FloatArray:
 def fit_norm(
     predictions: Predictions, *, base: Base, exponents: Any, temperatures: Any, criterion: Any
 ) -> TunedNorm:
-    """Select the exponent and, for "msr", the temperature by the criterion.
+    """Select the exponent by the criterion, and for "msr" also the temperature.
 
-    The result is the maximum softmax response of the logits if no exponent is better.
+    If no exponent improves the criterion, the result is the maximum softmax response.
     """
     checks.one_of(base, "base", BASES)
     fitting_criterion = make_fitting_criterion(criterion, predictions, TunedNorm.kind)
@@ -292,7 +292,7 @@ def fit_norm(
 def _candidates(
     predictions: Predictions, base: Base, exponents: list[float], temperatures: list[float]
 ) -> Iterator[TunedNorm]:
-    """Yield a score for each exponent and temperature."""
+    """Yield one candidate score for each pair of exponent and temperature."""
     for p in exponents:
         state = _fit_exponent(predictions, base, p)
         for temperature in temperatures:
@@ -342,7 +342,7 @@ def _require_logits(predictions: Predictions, name: str) -> Array:
 
 
 def check_exponent(x: Any, name: str = "p") -> float:
-    """Validate that an exponent is at least 1, or 0 for no norm."""
+    """Validate that an exponent is 0 (no norm) or at least 1."""
     p = checks.number(x, name)
     if p < 0 or 0 < p < 1:
         raise DomainError(f"`{name}` must be 0 (no norm) or at least 1; got {p!r}")

@@ -1,4 +1,4 @@
-"""Risk-coverage curves, ROC curves and reliability curves of selective classifiers."""
+"""Risk-coverage curves, ROC curves and reliability curves for selective classification."""
 
 from abstain.curves.bands import RiskCoverageBand as RiskCoverageBand
 from abstain.curves.bands import risk_coverage_band as risk_coverage_band

@@ -14,7 +14,7 @@ _display = lazy_function("abstain.plots.curves:display_of")
 
 @dataclass(frozen=True, eq=False)
 class CurveArrays:
-    """Base class of curves, which contain arrays with one entry per point of the curve."""
+    """Base class of curves. Each array has one entry per point of the curve."""
 
     #: Fields that are not arrays over the points of the curve.
     scalar_fields: ClassVar[frozenset[str]] = frozenset()
@@ -41,7 +41,7 @@ class CurveArrays:
         Returns
         -------
         Display
-            The display of this kind of curve in `abstain.plots`, with `ax_`, `figure_` and `save`.
+            The display from `abstain.plots`, with `ax_`, `figure_` and `save`.
         """
         return _display(self).plot(ax, **kwargs)
 

@@ -1,4 +1,4 @@
-"""Compute working points at fixed coverages, and the covariance of their generalized risks.
+"""Compute thresholds and risks at fixed coverages, and the covariance of the risks.
 
 At a fixed coverage c, the influence of a sample on the generalized risk GR(c) is
 ``a (loss - m) - (GR(c) - m c)``, where
@@ -83,7 +83,7 @@ def working_points_on_grid(
 
 
 def _n_independent(s: Scored, cluster: IntArray | None) -> int:
-    """Return the number of clusters, or the number of samples if the samples are independent."""
+    """Return the number of clusters, or of samples if there are no clusters."""
     if s.has_unit_weights and cluster is None:
         return s.n_samples
     has_weight = np.ones(s.n_rows, np.bool_) if s.weight is None else s.weight > 0
@@ -93,7 +93,7 @@ def _n_independent(s: Scored, cluster: IntArray | None) -> int:
 
 
 def _groups_split_at_thresholds(s: Scored, coverage: FloatArray) -> TieGroups:
-    """Split the merged groups so that the samples near the thresholds have groups of their own."""
+    """Split merged groups, so that samples adjacent to the thresholds have separate groups."""
     groups = s.merged_groups
     n_accepted = np.floor(coverage * groups.total_weight).astype(np.int64)
     ranks = np.concatenate((n_accepted - 1, n_accepted, n_accepted + 1))
@@ -102,7 +102,7 @@ def _groups_split_at_thresholds(s: Scored, coverage: FloatArray) -> TieGroups:
 
 @dataclass(frozen=True, eq=False)
 class _Thresholds:
-    """The thresholds of the working points, with the fields of `WorkingPoints`."""
+    """Thresholds at fixed coverages, with fields of `WorkingPoints`."""
 
     coverage: FloatArray
     group_index: IntArray
@@ -112,12 +112,12 @@ class _Thresholds:
 
     @property
     def center(self) -> FloatArray:
-        """The term GR(c) - m c in the formula of the module, shape (m,)."""
+        """Generalized risk minus `threshold_loss` times coverage, shape (m,)."""
         return self.generalized_risk - self.threshold_loss * self.coverage
 
 
 def _thresholds_at_coverages(groups: TieGroups, coverage: FloatArray) -> _Thresholds:
-    """Find the tie group at each coverage, and compute the generalized risk."""
+    """Find the tie group of each threshold, and compute the generalized risk."""
     group_coverage = groups.cumulative_weight / groups.total_weight
     group_index = np.searchsorted(group_coverage, coverage - _ROUNDING)
     group_index = np.minimum(group_index, group_coverage.size - 1)
@@ -140,9 +140,9 @@ def _loss_near_threshold(
 ) -> FloatArray:
     """Estimate the mean loss at each threshold from the samples near the threshold.
 
-    On each side of a threshold, the share n^(-1/5)/2 of all samples is used. Near coverage 0 and 1,
-    the share is smaller, but at least five samples are used. If the tie group at the threshold is
-    larger, the mean loss of the tie group is used.
+    On each side of the threshold, a share of n^(-1/5)/2 of all samples is used. Near coverage 0 and
+    1, fewer samples are used, but at least five. If the tie group at the threshold has more
+    samples, its mean loss is used.
     """
     n = groups.n_samples
     half_width = np.minimum(0.5 * n**-0.2, np.minimum(coverage, 1 - coverage))
@@ -163,10 +163,10 @@ def _loss_near_threshold(
 def _independent_products(
     groups: TieGroups, moments: list[FloatArray], thresholds: _Thresholds
 ) -> tuple[FloatArray, FloatArray]:
-    """Sum the products of the influences of each sample at two coverages, for all pairs.
+    """Sum the products of influences at coverages j and k over samples, for all pairs (j, k).
 
     `moments` is the result of `_moments_by_group`. Returns the sums, shape (m, m), and the
-    effective sizes, shape (m,).
+    effective sample sizes, shape (m,).
     """
     fraction = thresholds.accepted_fraction
     center = thresholds.center
@@ -185,7 +185,8 @@ def _independent_products(
 def _products_of_accepted(moments: list[FloatArray], thresholds: _Thresholds) -> FloatArray:
     """Sum w^2 a_j (loss - m_j) a_k (loss - m_k) over the samples, for all coverages j and k.
 
-    The module defines the accepted fraction a and the mean loss m at the threshold.
+    In this formula, a is the accepted fraction of the sample, and m is the mean loss at the
+    threshold.
     """
     fraction = thresholds.accepted_fraction
     group_index = thresholds.group_index
@@ -206,7 +207,7 @@ def _products_of_accepted(moments: list[FloatArray], thresholds: _Thresholds) ->
 
 
 def _sum_over_accepted(x: FloatArray, thresholds: _Thresholds) -> FloatArray:
-    """Sum a quantity of the tie groups over the samples that each threshold accepts."""
+    """Sum `x`, which has one value per tie group, over the samples that each threshold accepts."""
     at_threshold = x[thresholds.group_index]
     above = np.cumsum(x)[thresholds.group_index] - at_threshold
     return np.asarray(above + thresholds.accepted_fraction * at_threshold)
@@ -225,7 +226,7 @@ def _centered_products(moments: list[FloatArray], threshold_loss: FloatArray) ->
 
 
 def _moments_by_group(s: Scored, groups: TieGroups) -> list[FloatArray]:
-    """Return the sums of w^2, w^2 loss and w^2 loss^2 over the samples of each tie group."""
+    """Return the sums of w^2, w^2 loss and w^2 loss^2 in each tie group."""
     if s.has_unit_weights and s.is_binary:
         return [groups.weight, groups.loss, groups.loss]
     has_weight = s.group_index >= 0
@@ -247,10 +248,10 @@ def _moments_by_group(s: Scored, groups: TieGroups) -> list[FloatArray]:
 def _clustered_products(
     s: Scored, thresholds: _Thresholds, cluster: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Sum the products of the influences of each cluster at two coverages, for all pairs.
+    """Sum the products of influences at coverages j and k over clusters, for all pairs (j, k).
 
     The influence of a cluster is the sum of the influences of its samples. Returns the sums, shape
-    (m, m), and the effective sizes, shape (m,).
+    (m, m), and the effective sample sizes, shape (m,).
     """
     groups = s.groups
     weight = np.ones(s.n_rows) if s.weight is None else s.weight
@@ -277,10 +278,10 @@ def _clustered_products(
 def _blocks_of_clusters(
     cluster: IntArray, group_index: IntArray, block_size: int
 ) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield blocks of about `block_size` samples that contain only complete clusters.
+    """Yield blocks of complete clusters with about `block_size` samples.
 
-    Each block consists of the indices of its samples and the position of the first sample of each
-    cluster in the block. Samples of weight 0, whose group index is -1, are omitted.
+    Each block is a pair: the sample indices, and the position of the first sample of each cluster.
+    Samples of weight 0 (group index -1) are omitted.
     """
     has_weight = np.flatnonzero(group_index >= 0)
     order = has_weight[np.argsort(cluster[has_weight], kind="stable")]

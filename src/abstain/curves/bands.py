@@ -31,7 +31,8 @@ class RiskCoverageBand:
     coverage : ndarray of shape (m,)
         Ascending coverages in (0, 1].
     risk : ndarray of shape (m,)
-        Risk at each coverage. A random part of the tie group at the threshold is accepted.
+        Risk at each coverage. From the tie group at the threshold, a random part is accepted to
+        reach the coverage exactly.
     standard_error : ndarray of shape (m,)
         Standard error of each risk.
     low, high : ndarray of shape (m,)
@@ -86,7 +87,7 @@ def risk_coverage_band(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale.
+        Confidence scores on any scale. Higher is more confident.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     kind : {"selective", "generalized"}, default="selective"
@@ -97,7 +98,8 @@ def risk_coverage_band(
         Coverages in (0, 1]. The default is the multiples of 0.005 at which at least one sample is
         accepted.
     weight : array of shape (n,), optional
-        Sample weights. Each row counts as one observation, regardless of its weight.
+        Sample weights. Each row is one observation for the standard error, regardless of its
+        weight.
     group : array of shape (n,), optional
         Independent clusters, such as patients or sites.
     draws : int, default=2000
@@ -108,8 +110,8 @@ def risk_coverage_band(
     Returns
     -------
     RiskCoverageBand
-        The curve with its bands. With only one sample or cluster, the bands are NaN and the note
-        states the reason.
+        The curve with its bands. With only one sample or cluster, the bands are NaN, and `note`
+        contains the reason.
 
     Raises
     ------
@@ -124,11 +126,11 @@ def risk_coverage_band(
     The standard error is computed from the influence function of the risk at a fixed coverage. The
     mean loss at the threshold is estimated from about n^(4/5) samples near the threshold.
 
-    The pointwise band consists of Wilson intervals. The number of samples in the intervals is the
+    The pointwise band consists of Wilson intervals. The sample size of each interval is the
     effective sample size that corresponds to the standard error. The simultaneous band consists of
-    Clopper-Pearson intervals at a higher level [1]_. The higher level corresponds to the quantile
-    of the largest standardized deviation over all coverages. Losses above 1 are first divided by
-    the largest loss.
+    Clopper-Pearson intervals at a higher level [1]_. The higher level is computed from the quantile
+    of the largest standardized deviation over all coverages. If losses exceed 1, all losses are
+    first divided by the largest loss.
 
     References
     ----------
@@ -159,7 +161,7 @@ def risk_coverage_band(
 
 
 def _check_grid(grid: AnyArray) -> FloatArray:
-    """Return the ascending coverages of a grid, which must lie in (0, 1]."""
+    """Return the coverages in ascending order, after checking that they are in (0, 1]."""
     coverage = checks.finite(checks.vector(grid, "grid"), "grid").astype(np.float64)
     is_outside = (coverage <= 0) | (coverage > 1)
     checks.reject_entries("grid", "must lie in (0, 1]", coverage, is_outside)
@@ -226,7 +228,7 @@ def _default_grid(n_samples: int) -> FloatArray:
 
 
 def as_generalized(band: RiskCoverageBand) -> RiskCoverageBand:
-    """Convert a band of the selective risk to the generalized risk by multiplying by coverage."""
+    """Convert a band of the selective risk to a band of the generalized risk."""
     if band.kind == "generalized":
         return band
     names = ("risk", "standard_error", "low", "high", "low_all", "high_all")
@@ -237,10 +239,10 @@ def as_generalized(band: RiskCoverageBand) -> RiskCoverageBand:
 def _effective_sizes(
     points: WorkingPoints, risk: FloatArray, error: FloatArray, *, is_binary: bool
 ) -> FloatArray:
-    """Return the sizes of simple random samples whose error rates have these standard errors.
+    """Return the effective sample sizes that correspond to the standard errors.
 
-    The standard error is not used at coverages where no accepted sample or every accepted sample is
-    a failure. There, the size is computed from the variance of a risk of half a failure.
+    If no accepted sample or every accepted sample is a failure, the standard error is not used. At
+    such coverages, the size is computed for half a failure or half a success.
     """
     half_failure = 0.5 / (points.effective_size + 1)
     bounded_risk = np.clip(risk, half_failure, 1 - half_failure)
@@ -259,9 +261,9 @@ def _effective_sizes(
 def _largest_deviation(
     points: WorkingPoints, start: float, level: float, *, scale: float, draws: int, rng: Rng
 ) -> float:
-    """Return the quantile of the largest standardized deviation over the coverages >= `start`.
+    """Return the quantile of the largest standardized deviation over coverages >= `start`.
 
-    The deviations are drawn from a normal distribution with the covariance of the influences.
+    Deviations are simulated from a normal distribution with the covariance of the risks.
     """
     is_included = points.coverage >= min(start, float(points.coverage[-1]))
     coverage = points.coverage[is_included]
@@ -285,7 +287,7 @@ def _largest_deviation(
 def _interval_bounds(
     risk: FloatArray, sizes: FloatArray, level: float, deviation: float
 ) -> FloatArray:
-    """Return the rows low, high, low_all and high_all of the bands for risks in [0, 1]."""
+    """Return the bounds of the bands (low, high, low_all, high_all) for risks in [0, 1]."""
     simultaneous_level = float(2 * special.ndtr(deviation) - 1)
     bounds = np.empty((4, risk.size))
     for j in range(risk.size):

@@ -1,4 +1,4 @@
-"""Sum weights, confidences and losses over bins of confidence, in one pass without sorting."""
+"""Sum weights, confidences and losses in bins of confidence without sorting."""
 
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -30,7 +30,7 @@ Side = Literal["left", "right"]
 
 @dataclass(frozen=True, eq=False)
 class BinSums:
-    """The number of samples and sums over the samples in each bin, shape (b,)."""
+    """The number of samples and sums of weight, confidence and loss in each bin, shape (b,)."""
 
     #: Number of samples.
     count: IntArray
@@ -42,10 +42,10 @@ class BinSums:
 
 @dataclass(frozen=True, eq=False)
 class BinCells:
-    """The b bins between b - 1 edges, and the cells for which sums are computed.
+    """Bins of confidence, which are subdivided into cells by loss.
 
-    For a boolean loss, the first b cells are for the successes in each bin, and the other b cells
-    for the failures. For other losses, each bin is one cell.
+    With a boolean loss, the first b cells contain the successes of the b bins, and the others the
+    failures. With other losses, each bin is one cell.
     """
 
     #: Ascending edges, shape (b - 1,).
@@ -62,12 +62,12 @@ class BinCells:
 
     @cached_property
     def _lane_offsets(self) -> IntArray:
-        """Index of the first cell among the separate sums for each sample in a block."""
+        """Offset of the cell index of each sample in a block."""
         n_cells = self.n_bins * (1 + self.has_boolean_loss)
         return np.tile(np.arange(0, n_cells * _N_LANES, n_cells), BLOCK // _N_LANES)
 
     def bin_and_cell_index(self, p: Array, loss: Array) -> tuple[Array, IntArray]:
-        """Return the bin index and the argument of `sum_by_cell` for at most `BLOCK` samples."""
+        """Return the bin indices and the cell indices of at most `BLOCK` samples."""
         index = bin_index(p, self.edges, self.side)
         cell = index
         if self.has_boolean_loss:
@@ -75,9 +75,9 @@ class BinCells:
         return index, cell + self._lane_offsets[: p.size]
 
     def sum_by_cell(self, index: IntArray, x: Array | None = None) -> FloatArray:
-        """Return the sum of x over each cell, or the number of samples if x is None.
+        """Return the sum of x in each cell, or the number of samples if x is None.
 
-        The shape is (2, b) for a boolean loss, with successes first, and (1, b) for other losses.
+        The shape is (2, b) for a boolean loss (successes, failures), and (1, b) for other losses.
         """
         n_losses = 1 + self.has_boolean_loss
         sums = np.bincount(index, x, _N_LANES * n_losses * self.n_bins)
@@ -86,10 +86,10 @@ class BinCells:
 
 
 def bin_sums(s: Scored, edges: AnyArray, *, side: Side = "left") -> BinSums:
-    """Compute sums over the b bins between b - 1 edges.
+    """Compute the sums in b bins of confidence, given the b - 1 inner edges.
 
-    If `side` is "left", bins include their upper edge. If `side` is "right", bins include their
-    lower edge.
+    If `side` is "left", each bin includes its upper edge. If `side` is "right", each bin includes
+    its lower edge.
     """
     if not is_numpy(s.probability_or_confidence) or s.precomputed_value_groups is not None:
         return _sum_groups(s.probability_groups, edges, side)
@@ -132,7 +132,7 @@ def _sum_samples(s: Scored, block: slice, cells: BinCells) -> BinSums:
 def bin_index(p: Array, edges: Array, side: Side) -> Array:
     """Return the index of the bin of each value.
 
-    A value that equals an edge is in the bin below it if `side` is "left", otherwise above it.
+    A value at an edge is in the bin below if `side` is "left", otherwise in the bin above.
     """
     if edges.size > _MAX_COMPARED_EDGES:
         return np.searchsorted(edges, p, side=side)
@@ -145,7 +145,7 @@ def bin_index(p: Array, edges: Array, side: Side) -> Array:
 
 
 def _sum_groups(groups: TieGroups, edges: AnyArray, side: Side) -> BinSums:
-    """Compute the sums from tie groups in any array library."""
+    """Compute the sums from tie groups, for arrays of any library."""
     xp = groups.xp
     n_bins = int(edges.shape[0]) + 1
     confidence = xp.astype(without_gradient(groups.confidence), edges.dtype)
@@ -160,7 +160,7 @@ def _sum_groups(groups: TieGroups, edges: AnyArray, side: Side) -> BinSums:
 
 
 def equal_mass_edges(s: Scored, bins: int) -> AnyArray:
-    """Return the inner edges of bins of about equal weight, as `equal_mass_bins` does.
+    """Return the inner edges of bins with about equal weight.
 
     For unweighted samples, this function is faster than `equal_mass_bins`.
     """

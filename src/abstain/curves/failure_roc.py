@@ -15,7 +15,7 @@ from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class FailureRocCurve(CurveArrays):
-    """Accepted share of the successes as a function of the accepted share of the failures.
+    """ROC curve of the confidence, with successes as the positive class.
 
     The curve has one point for each threshold. The first point is the origin, at which no sample is
     accepted. At point i, samples with confidence >= thresholds[i] are accepted.
@@ -54,7 +54,7 @@ def failure_roc_curve(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale, only the order matters.
+        Confidence scores on any scale, because only their order matters. Higher is more confident.
     loss : array of shape (n,)
         1 for a failure, 0 for a success.
     weight : array of shape (n,), optional
@@ -76,8 +76,8 @@ def failure_roc_curve(
     Notes
     -----
     Samples of equal confidence are accepted together. If there are no successes, the true positive
-    rate is NaN. If there are no failures, the false positive rate is NaN. The function then warns
-    with an `UndefinedMetricWarning`. The cost is one sort.
+    rate is NaN. If there are no failures, the false positive rate is NaN. In both cases, the
+    function warns with an `UndefinedMetricWarning`. The cost is one sort.
 
     References
     ----------

@@ -32,7 +32,7 @@ DEFAULT_THRESHOLDS = 200
 
 @dataclass(frozen=True, eq=False)
 class MetricCoverageCurve(CurveArrays):
-    """A metric of the accepted samples as a function of coverage, by decreasing threshold.
+    """A metric of the accepted samples as a function of coverage.
 
     Attributes
     ----------
@@ -79,19 +79,19 @@ def metric_coverage_curve(
         Finite and non-negative. For the selective accuracy, losses must be in [0, 1].
     metric : "selective_accuracy" or callable, default="selective_accuracy"
         The metric. "selective_accuracy" is one minus the mean loss of the accepted samples. A
-        function is called as ``metric(confidence, loss, threshold=t, weight=weight)``, such as
-        `cwsa` or `cwsa_plus`.
+        callable such as `cwsa` is called as ``metric(confidence, loss, threshold=t,
+        weight=weight)``.
     thresholds : array of shape (t,), optional
-        Any finite thresholds. The default is the distinct confidences. If there are more than 200,
-        the default is about 200 distinct confidences that are evenly spaced in coverage.
+        Any finite thresholds. The default is the distinct confidences. If there are more than 200
+        distinct confidences, about 200 of them are selected, evenly spaced in coverage.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     MetricCoverageCurve
-        Arrays of the same library as the input, sorted by decreasing threshold. Range and direction
-        depend on the metric. The selective accuracy is in [0, 1]; **higher is better**.
+        Arrays of the same library as the input, sorted by decreasing threshold. The selective
+        accuracy is in [0, 1]; **higher is better**.
 
     Raises
     ------
@@ -105,10 +105,10 @@ def metric_coverage_curve(
 
     Notes
     -----
-    Samples of equal confidence are accepted together. Undefined values are NaN, and the function
-    warns with an `UndefinedMetricWarning`. If `metric` is a callable, a default threshold of 1 is
-    replaced by the largest number below 1, because CWSA divides by 1 - threshold. The cost is one
-    sort and one call of the metric for each threshold.
+    Samples of equal confidence are accepted together. Undefined values are NaN and cause an
+    `UndefinedMetricWarning`. If `metric` is a callable, a default threshold of 1 is replaced by the
+    largest number below 1, because CWSA divides by 1 - threshold. The cost is one sort and one call
+    of the metric for each threshold.
 
     References
     ----------
@@ -156,7 +156,7 @@ def _check_thresholds(thresholds: AnyArray) -> FloatArray:
 
 
 def _default_thresholds(groups: TieGroups) -> FloatArray:
-    """Return the distinct confidences, or some that are evenly spaced in coverage."""
+    """Return all distinct confidences, or a selection that is evenly spaced in coverage."""
     xp = groups.xp
     thresholds = as_double(without_gradient(groups.confidence))
     n_groups = thresholds.shape[0]
@@ -184,7 +184,7 @@ def _evaluate_at_thresholds(metric: ThresholdMetric, s: Scored, thresholds: Floa
 def _replace_threshold_one(thresholds: FloatArray) -> FloatArray:
     """Replace a threshold of 1 by the largest number below 1, for metrics that divide by 1 - t.
 
-    Thresholds of samples with a confidence outside [0, 1] are not changed.
+    If a confidence is outside [0, 1], thresholds are not changed.
     """
     if thresholds[0] != 1.0 or thresholds[-1] < 0.0:
         return thresholds
@@ -195,12 +195,12 @@ def _replace_threshold_one(thresholds: FloatArray) -> FloatArray:
 
 
 def _accepted_by_groups(cumulative: Array, n_groups: IntArray) -> AnyArray:
-    """Return the cumulative sum over the first `n_groups` groups."""
+    """Return the sum over the first `n_groups` groups."""
     return namespace(cumulative).take(prepend_zero(cumulative), n_groups)
 
 
 def _selective_accuracy(s: Scored, n_groups: IntArray) -> AnyArray:
-    """Return the accuracy of the samples in the first `n_groups` groups, or NaN for no group."""
+    """Return the accuracy in the first `n_groups` groups, or NaN if `n_groups` is 0."""
     checks.unit_interval(s.loss, "loss", hint="An accuracy is one minus a loss in [0, 1].")
     xp = s.groups.xp
     if not xp.all(n_groups > 0):

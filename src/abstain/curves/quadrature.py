@@ -1,6 +1,6 @@
-"""Weights with which a sum of the risks at the points of a curve is the area under the curve.
+"""Compute weights, so that the weighted sum of the risks is the area under the curve.
 
-The area can be limited to an interval of coverages. The weights do not depend on the risks.
+The area can be restricted to an interval of coverages. The weights do not depend on the risks.
 """
 
 from abstain._foundation.array_functions import prepend_zero
@@ -11,7 +11,7 @@ from abstain.typing import AnyArray, FloatArray
 def linear_weights(
     coverage: FloatArray, low: float, high: float, *, is_flat_at_start: bool
 ) -> AnyArray:
-    """Return weights of the risks that integrate a piecewise linear curve over [low, high].
+    """Return the weights of the risks for the area under a piecewise linear curve in [low, high].
 
     If `is_flat_at_start` is True, the curve is constant below its first point. Otherwise, the curve
     is linear from the origin to its first point.
@@ -25,9 +25,9 @@ def linear_weights(
 def linear_segments(
     coverage: FloatArray, low: float, high: float, *, is_flat_at_start: bool
 ) -> tuple[AnyArray, AnyArray]:
-    """Return the weights of the right end and of the left end of each segment, shape (g,).
+    """Return the weights of the right and left end of each segment, shape (g,).
 
-    A segment is the line between two neighboring points of the curve. The parameters are those of
+    A segment connects two neighboring points of the curve. The parameters are those of
     `linear_weights`.
     """
     xp = namespace(coverage)
@@ -46,10 +46,10 @@ def linear_segments(
 
 
 def hyperbolic_weights(coverage: FloatArray, low: float, high: float) -> AnyArray:
-    """Return weights of the *generalized* risks that integrate the selective risk exactly.
+    """Return the weights of the *generalized* risks for the area under the selective risk.
 
-    Between two points of the curve, the generalized risk has the form A + B c. The selective risk
-    is therefore A/c + B, and its integral is A ln c + B c.
+    Between two points, the generalized risk is A + B c at coverage c. The selective risk is
+    therefore A/c + B, and its integral is A ln c + B c.
     """
     xp = namespace(coverage)
     left = _previous_coverage(coverage)
@@ -71,20 +71,20 @@ def hyperbolic_weights(coverage: FloatArray, low: float, high: float) -> AnyArra
 
 
 def _previous_coverage(coverage: FloatArray) -> AnyArray:
-    """Return the coverage of the point before each point, with 0 before the first point."""
+    """Return the coverage of the previous point for each point, and 0 for the first point."""
     if coverage.shape[0] == 1:
         return namespace(coverage).zeros_like(coverage)
     return prepend_zero(coverage[:-1])
 
 
 def _shift_left(x: FloatArray) -> AnyArray:
-    """Return the next entry of each entry, with 0 for the last entry."""
+    """Shift the entries to the left by one position, and append 0."""
     xp = namespace(x)
     return xp.concat((x[1:], xp.zeros_like(x[:1])))
 
 
 def _positive_or_one(width: FloatArray) -> AnyArray:
-    """Replace widths of 0 by 1, so that divisions by the width are defined."""
+    """Replace widths of 0 by 1 to avoid divisions by 0."""
     xp = namespace(width)
     return xp.where(width > 0, width, 1.0)
 

@@ -71,7 +71,7 @@ class ReliabilityCurve(CurveArrays):
         return float(self.weight[is_nonempty] @ self.accuracy[is_nonempty] / self.total)
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
-        """Return a dataframe with one row per bin, in which empty bins have nulls."""
+        """Return a dataframe with one row per bin, where values of empty bins are null."""
         import polars as pl
 
         columns = self.to_numpy_arrays()
@@ -129,9 +129,9 @@ def reliability_curve(
     Notes
     -----
     Bins include their upper edge, and the first bin also includes 0. Samples of equal confidence
-    are in the same bin. For equal-mass bins, a tie group belongs to the bin that contains the
-    middle of the weight of the group. The cost is one pass over the samples, and one sort for
-    equal-mass bins.
+    are in the same bin. With equal-mass bins, a tie group is in the bin that contains the midpoint
+    of its cumulative weight. The cost is one pass over the samples, plus one sort for equal-mass
+    bins.
 
     References
     ----------
@@ -191,7 +191,7 @@ def _compute_curve(s: Scored, bins: int, binning: Binning) -> ReliabilityCurve:
 
 
 def bin_means(sums: BinSums) -> tuple[FloatArray, FloatArray]:
-    """Return the mean confidence and the accuracy of each bin, or NaN for empty bins."""
+    """Return the mean confidence and accuracy of each bin, with NaN for empty bins."""
     weight = sums.weight
     xp = namespace(weight)
     is_nonempty = weight > 0

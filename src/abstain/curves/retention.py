@@ -35,7 +35,7 @@ class AccuracyRejectionCurve(CurveArrays):
 
 @dataclass(frozen=True, eq=False)
 class ErrorRetentionCurve(CurveArrays):
-    """Mean loss of all samples if an oracle answers the rejected samples without loss.
+    """Mean loss of all samples if an oracle answers the rejected samples with loss 0.
 
     The first point of the curve is the origin, at which the oracle answers all samples.
 
@@ -68,7 +68,7 @@ def accuracy_rejection_curve(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale, only the order matters.
+        Confidence scores on any scale, because only their order matters. Higher is more confident.
     loss : array of shape (n,)
         In [0, 1]; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
@@ -120,7 +120,7 @@ def accuracy_rejection_curve(
 
 
 def _clip_to_unit_interval(x: FloatArray) -> AnyArray:
-    """Replace shares such as -1e-17, which are due to rounding errors, and keep the gradient."""
+    """Clip values outside [0, 1], which are due to rounding errors, and retain the gradient."""
     return value_with_gradient(x, namespace(x).clip(without_gradient(x), 0.0, 1.0))
 
 
@@ -135,7 +135,7 @@ def error_retention_curve(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale, only the order matters.
+        Confidence scores on any scale, because only their order matters. Higher is more confident.
     loss : array of shape (n,)
         Finite and non-negative.
     weight : array of shape (n,), optional
@@ -156,8 +156,8 @@ def error_retention_curve(
     Notes
     -----
     The curve shows the generalized risk as a function of coverage. The area under the curve is the
-    AUGRC, which the Shifts benchmark calls R-AUC. The model answers all samples of equal confidence
-    or none of them. The cost is one sort.
+    AUGRC, which the Shifts benchmark calls R-AUC. Samples of equal confidence are accepted
+    together. The cost is one sort.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Compute selective, generalized and achievable risk-coverage curves."""
+"""Compute risk-coverage curves and their lower convex hulls."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -63,7 +63,7 @@ class RiskCoverageCurve(CurveArrays):
 
 
 def usable_vertices(groups: TieGroups) -> AnyArray:
-    """Return a mask of thresholds with less selective risk than all thresholds of more coverage."""
+    """Return a mask of thresholds with a lower selective risk than all lower thresholds."""
     xp = groups.xp
     risk = without_gradient(groups.cumulative_loss) / groups.cumulative_weight
     min_later_risk = reverse_cumulative_min(risk)[1:]
@@ -98,7 +98,7 @@ def risk_coverage_curve(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale.
+        Confidence scores on any scale. Higher is more confident.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
@@ -148,7 +148,7 @@ def generalized_risk_coverage_curve(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale.
+        Confidence scores on any scale. Higher is more confident.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
@@ -157,8 +157,8 @@ def generalized_risk_coverage_curve(
     Returns
     -------
     RiskCoverageCurve
-        Arrays of the same library as the input, with one entry per distinct confidence. The arrays
-        do not contain the origin, at which the curve starts. Lower is better.
+        Arrays of the same library as the input, with one entry per distinct confidence. The first
+        point of the curve, the origin, is omitted. Lower is better.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
     """Reduce a curve to about `vertices` points for a plot.
 
     The coverages are divided into intervals of equal length. In each interval, the points of lowest
-    and highest risk are retained. Do not compute metrics from the result.
+    and highest risk are retained. The result is for plots only, because metrics would be inexact.
 
     Parameters
     ----------
@@ -235,15 +235,15 @@ def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
 def hull_vertices(groups: TieGroups) -> IntArray:
     """Return the indices of the vertices of the lower convex hull of a risk-coverage curve.
 
-    The curve is the generalized risk as a function of coverage. For 0/1 loss, the vertices are also
-    those of the convex hull of the ROC curve.
+    The curve is the generalized risk as a function of coverage. For 0/1 loss, the same indices
+    define the convex hull of the ROC curve.
     """
     # The slopes of the hull are an isotonic regression of the mean losses of the groups.
     return isotonic_block_ends(to_numpy(groups.loss, "values"), to_numpy(groups.weight, "values"))
 
 
 def merge_groups(groups: TieGroups, vertices: IntArray) -> TieGroups:
-    """Merge neighboring tie groups so that only the groups with these indices remain thresholds."""
+    """Merge neighboring tie groups, so that only the thresholds with these indices remain."""
     xp = groups.xp
     index = vertices if xp is np else move_to_library_of(vertices, "vertices", groups.weight)
     unweighted_count = None
@@ -271,7 +271,7 @@ def achievable_curve(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale.
+        Confidence scores on any scale. Higher is more confident.
     loss : array of shape (n,)
         Finite and non-negative.
     weight : array of shape (n,), optional
@@ -282,8 +282,8 @@ def achievable_curve(
     Returns
     -------
     RiskCoverageCurve
-        The vertices of the convex hull. At the same coverage, no random choice between two
-        thresholds has a lower risk. Lower is better.
+        The vertices of the convex hull. At the same coverage, a random choice between two
+        thresholds cannot have a lower risk. Lower is better.
 
     Raises
     ------

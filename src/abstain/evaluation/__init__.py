@@ -1,4 +1,4 @@
-"""Evaluate and compare confidence scores, and choose and check decision rules."""
+"""Evaluate and compare confidence scores, and select and check decision rules."""
 
 from typing import TYPE_CHECKING
 

@@ -40,9 +40,9 @@ class EstimatedRatios:
         of the class distribution.
     auroc : float or None
         AUROC of the classifier that separates the two data sets. The AUROC is 0.5 if the data sets
-        cannot be separated. It is None for a label shift.
+        cannot be separated. For a label shift, `auroc` is None.
     classes : LabelShift or None
-        The ratio of each class with its standard error. It is None for a covariate shift.
+        The ratio of each class with its standard error. For a covariate shift, `classes` is None.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class EstimatedRatios:
         return (summary, *self._class_notes(), *self._reliability_warnings())
 
     def _class_notes(self) -> Iterator[Note]:
-        """Yield the ratios of the classes for a label shift, and a warning if it is implausible."""
+        """Yield the class ratios, and a warning if a label shift is implausible."""
         if self.classes is None:
             return
         yield Note("class_ratios", f"Ratios of the classes: {_format_class_ratios(self.classes)}.")
@@ -81,7 +81,7 @@ class EstimatedRatios:
             )
 
     def _reliability_warnings(self) -> Iterator[Note]:
-        """Yield warnings if the data sets hardly overlap or the effective size is small."""
+        """Yield warnings if the data sets hardly overlap or the effective sample size is small."""
         if self.auroc is not None and self.auroc > _MAX_AUROC:
             yield Note.warning(
                 "overlap",
@@ -107,7 +107,7 @@ def estimate_ratios(
     clip: float | None = None,
     rng: Rng = 0,
 ) -> EstimatedRatios:
-    """Estimate the density ratio of deployment data to calibration data at each calibration sample.
+    """Estimate the density ratio of deployed to calibration data at each calibration sample.
 
     Answers: how representative are my calibration data for unlabeled data from deployment?
 
@@ -123,8 +123,8 @@ def estimate_ratios(
         changes, but the input distribution within each class does not (see
         `abstain.shift.label_shift`).
     score : str or fitted score, optional
-        The confidence score of the rule, for a covariate shift. The default is the same as for
-        `set_threshold`.
+        The confidence score of the rule, for a covariate shift. The default is the same score as
+        in `set_threshold`.
     clip : float, optional
         Upper bound of the ratios, in multiples of their mean (`abstain.shift.density_ratios`).
     rng : int, Generator or None, default=0
@@ -140,17 +140,17 @@ def estimate_ratios(
     InputError
         If `shift` is unknown, or `clip` is passed for a label shift.
     MissingInputError
-        If the data sets have no input columns in common. For a label shift, if a data set has no
-        predicted classes.
+        If the data sets have no input columns in common. For a label shift, this error is also
+        raised if a data set has no predicted classes.
     ShapeError, DomainError
         If the functions of `abstain.shift` reject the inputs.
 
     Notes
     -----
-    For a covariate shift, a classifier learns to distinguish the two data sets. Its inputs are the
-    confidence and the features, or the logarithms of the class probabilities if there are no
-    features. More inputs can reveal more kinds of shift, but they increase the variance of the
-    ratios.
+    For a covariate shift, a classifier learns to distinguish the two data sets. The inputs of the
+    classifier are the confidence and the features, or the logarithms of the class probabilities if
+    there are no features. Additional inputs can reveal additional kinds of shift, but increase the
+    variance of the ratios.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def estimate_ratios(
 
 
 def _label_shift(predictions: Predictions, deployed: Predictions, rng: Rng) -> LabelShift:
-    """Return the estimated ratio of each class, after a check that both data sets have classes."""
+    """Check that both data sets have classes, and estimate the ratio of each class."""
     for name, data in (("predictions", predictions), ("deployed", deployed)):
         if not data.has_prediction:
             raise MissingInputError(
@@ -198,7 +198,7 @@ def _label_shift(predictions: Predictions, deployed: Predictions, rng: Rng) -> L
 
 
 def _texts(names: tuple[Hashable, ...], codes: Array) -> Array:
-    """Return class names as text, because files may store the same names with different types."""
+    """Convert class names to text, because files may store the same names with different types."""
     return np.array([*map(str, names), ""])[codes]
 
 
@@ -226,12 +226,12 @@ def _clipped_column(confidence: Array) -> FloatArray:
 
 
 def _log_probability_columns(class_scores: ClassScores) -> FloatArray:
-    """Return the logarithms of the class probabilities, with a lower bound."""
+    """Return the logarithms of the class probabilities, clipped from below."""
     return np.maximum(log_probabilities(class_scores), _MIN_LOG_PROBABILITY)
 
 
 def _format_class_ratios(shift: LabelShift) -> str:
-    """Return a text with the ratios of the classes whose frequencies changed most."""
+    """Return a text that lists the classes with the largest changes of their frequencies."""
     largest = np.argsort(-np.abs(np.log(np.maximum(shift.ratio, 1e-3))), kind="stable")[:8]
     texts = [
         f"{shift.classes[i]!s} {shift.ratio[i]:.2g} (standard error {shift.standard_error[i]:.2g})"

@@ -53,14 +53,14 @@ def evaluate(
     ----------
     predictions : Predictions, mapping from split to Predictions, or PredictionScan
         Predictions of one data set, or of several splits, which are evaluated separately. The key
-        of a split may also be a name. For files that do not fit in memory, pass the result of
-        `scan_predictions`. A path, a dataframe, a list of rows and a mapping from name to array are
-        also accepted if they have the usual column names (see `read_predictions`). With
-        `probabilities_or_loss`, this argument is the array of labels or of confidences.
+        of a split may also be a single name. For files that do not fit in memory, pass the result
+        of `scan_predictions`. A path, a dataframe, a list of rows or a mapping from name to array
+        is also accepted if it has the column names of `read_predictions`. If
+        `probabilities_or_loss` is passed, this argument is an array of labels or of confidences.
     probabilities_or_loss : array of shape (n, K) or (n,), optional
         Class probabilities of shape (n, K) if `predictions` contains labels. Losses of shape (n,)
-        if `predictions` contains confidences; the loss of a wrong prediction is 1. A tuple of both
-        arrays as `predictions` is equivalent.
+        if `predictions` contains confidences; for a 0/1 loss, 1 is a wrong prediction.
+        Alternatively, pass a tuple of both arrays as `predictions`.
     scores : sequence of str or fitted scores, optional
         Names of confidence columns, names of registered scores (``abstain list scores``), or
         fitted scores from `abstain.confidence.fit`. The default is all scores that can be computed
@@ -71,8 +71,8 @@ def evaluate(
         metrics. The default is all applicable metrics.
     loss : str, CostMatrix or array of shape (n,), optional
         Loss of a prediction. The named losses are "zero_one" (the default), "cross_entropy",
-        "brier" and "balanced_error". An array contains the loss of each sample and requires a
-        single data set.
+        "brier" and "balanced_error". An array contains the loss of each sample, and is only valid
+        for a single data set.
     interval : {"analytic", "bootstrap", "none"}, default="analytic"
         Method for confidence intervals. "analytic" uses influence functions, which some metrics do
         not have. "bootstrap" uses resampling, which works for every metric. "none" computes no
@@ -113,12 +113,11 @@ def evaluate(
     Notes
     -----
     If a metric is undefined for valid data, its value is NaN and the result states the reason.
-    `Evaluation.skipped` lists the metrics that do not apply, with the reasons. Each score requires
-    one sort of the samples, and a score with ties requires two more sorts. All CWSA and CWSA+
-    metrics together require one pass over the samples.
+    `Evaluation.skipped` lists the metrics that do not apply, with the reasons.
 
-    Scanned files are read once in batches, and the values are the same as in memory. For scanned
-    files, `Evaluation.skipped` also lists the metrics that need all samples at once.
+    Scanned files are read once in batches, and the values of the metrics equal those of data in
+    memory. For scanned files, `Evaluation.skipped` also lists the metrics that need all samples at
+    once.
 
     Examples
     --------
@@ -179,5 +178,5 @@ def evaluate(
 
 
 def _count_classes(predictions: Iterable[Predictions]) -> int:
-    """Return the largest number of classes in any split, or 0 if no split has classes."""
+    """Return the largest number of classes over all splits, or 0 if no split has classes."""
     return max((p.n_classes for p in predictions), default=0)

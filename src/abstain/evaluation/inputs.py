@@ -1,4 +1,4 @@
-"""Check and prepare the data, metrics, scores and losses of `evaluate` and `compare`."""
+"""Validate and prepare the data, metrics, scores and losses of `evaluate` and `compare`."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -29,8 +29,8 @@ def check_splits(
 ) -> Mapping[Split, Predictions]:
     """Return a validated mapping of splits.
 
-    A single `Predictions` object becomes one split. A key that is a text, such as "iid", becomes
-    the split ``(("name", "iid"),)``.
+    A single `Predictions` object becomes one split. A text key such as "iid" becomes the split
+    ``(("name", "iid"),)``.
     """
     if isinstance(predictions, Predictions):
         return {(): predictions}
@@ -96,7 +96,7 @@ def parse_metrics(names: Sequence[str] | None) -> list[Metric] | None:
 
 
 def compute_scores(predictions: Predictions, scores: RequestedScores) -> Iterator[ConfidenceScore]:
-    """Yield each requested score once; a score is computed when it is yielded."""
+    """Compute the requested scores one at a time, and yield them without duplicates."""
     requests_by_name: dict[str, str | ScoreState] = {}
     confidence_columns = predictions.confidence or {}
     requests = _list_requests(predictions, scores)
@@ -125,7 +125,7 @@ def join(predictions: Predictions, score: ConfidenceScore, losses: Array) -> Sco
 
 
 def loss_name(loss: object, splits: Iterable[Predictions]) -> str:
-    """Return the name of a loss in the results; a custom array of losses has the name "own"."""
+    """Return the name of a loss for the results, which is "own" for an array of losses."""
     if isinstance(loss, str):
         return loss
     if isinstance(loss, CostMatrix):
@@ -182,9 +182,9 @@ _CLASS_NAMES_REQUIRED = (
 def read_source(
     source: Any, probabilities_or_loss: AnyArray | None = None
 ) -> tuple[Any, tuple[Note | str, ...]]:
-    """Return the predictions of a file, a table or two arrays, and the notes of the file reader.
+    """Convert a file, a table or two arrays to predictions, and return them with notes.
 
-    A source of another type is returned unchanged.
+    An object of another type is returned unchanged.
     """
     if probabilities_or_loss is not None:
         return _predictions_from_arrays(source, probabilities_or_loss), ()
@@ -249,7 +249,7 @@ def _package_name(source: object) -> str:
 def _predictions_from_arrays(first: Any, second: Any) -> Predictions:
     """Return predictions from labels and probabilities, or from confidences and losses.
 
-    The shapes of the arrays determine which of the two pairs was passed.
+    A two-dimensional second array contains probabilities, and a one-dimensional one losses.
     """
     if isinstance(first, Predictions | Mapping | str | Path) or _is_frame(first):
         raise InputError(
@@ -299,10 +299,10 @@ def _check_not_labels(confidence: Array, loss: Array) -> None:
 
 # ------------------------------------------------------------------------------- rows with weight 0
 def positive_weight_rows(data: Any, *columns: Any, where: str = "") -> tuple[Any, ...]:
-    """Return the predictions and the columns without the rows whose weight is 0.
+    """Remove the rows of weight 0 from the predictions and from other columns.
 
-    Data that are not `Predictions`, and columns without one entry for each row, are returned
-    unchanged. Raise DomainError if no weight is positive.
+    Data of another type, and columns without one entry for each row, are returned unchanged. Raise
+    DomainError if no weight is positive.
     """
     mask = positive_weight_mask(data.weight) if isinstance(data, Predictions) else None
     if mask is None:
@@ -315,9 +315,10 @@ def positive_weight_rows(data: Any, *columns: Any, where: str = "") -> tuple[Any
 def positive_weight_splits(
     splits: Mapping[Split, Predictions], loss: Any = None
 ) -> tuple[dict[Split, Predictions], Any]:
-    """Return the splits and the losses without the rows whose weight is 0.
+    """Remove the rows of weight 0 from all splits and from the losses.
 
-    A split in which all weights are 0 is removed. Samples without ids keep their row numbers.
+    A split in which all weights are 0 is removed. If samples have no ids, their row numbers become
+    ids.
     """
     remaining = {}
     for split, predictions in splits.items():
@@ -343,10 +344,10 @@ def positive_weight_batch(predictions: Predictions) -> Predictions | None:
 def positive_weight_runs(
     runs: Mapping[tuple[Split, str], Mapping[str, Predictions]], loss: Any
 ) -> tuple[dict[tuple[Split, str], dict[str, Predictions]], Any]:
-    """Return the runs and the losses without the rows whose weight is 0 for all methods.
+    """Remove the rows whose weight is 0 for all methods from the runs and the losses.
 
-    A row is also kept if it has a positive weight in another run of the same data set, so that the
-    samples of the runs stay matched. A run in which all weights are 0 is removed.
+    A row is only removed if its weight is 0 in all runs of the data set, so that the runs keep the
+    same samples. A run in which all weights are 0 is removed.
     """
     remaining = {}
     for (data, run), models in runs.items():
@@ -368,7 +369,7 @@ def positive_weight_runs(
 
 
 def _mask_of_any_positive_weight(models: Sequence[Predictions]) -> BoolArray | None:
-    """Return the mask of the rows with a positive weight in any model, or None for all rows."""
+    """Return a mask of the rows with a positive weight in any model, or None without weights."""
     masks = [positive_weight_mask(p.weight) for p in models]
     if any(mask is None for mask in masks):
         return None
@@ -384,7 +385,7 @@ def zero_weights_error(where: str = "") -> DomainError:
 def _with_row_ids(predictions: Predictions) -> Predictions:
     """Return predictions with row numbers as ids, unless the predictions already have ids.
 
-    The samples keep these ids when other rows are removed.
+    These ids still identify the samples after rows are removed.
     """
     if predictions.ids is not None:
         return predictions
@@ -395,7 +396,7 @@ def _with_row_ids(predictions: Predictions) -> Predictions:
 
 
 def _select_rows(column: Any, mask: BoolArray) -> Any:
-    """Return the selected rows of a column; a column of another length is returned unchanged."""
+    """Select rows of a column; a column of another length is returned unchanged."""
     if column is None or isinstance(column, str | CostMatrix):
         return column
     values = np.asarray(column)

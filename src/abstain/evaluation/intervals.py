@@ -1,4 +1,4 @@
-"""Check the options of confidence intervals, and compute intervals from resampled values."""
+"""Validate options of confidence intervals, and compute intervals from resampled values."""
 
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ class IntervalOptions:
     def from_arguments(
         cls, interval: str, *, level: float, bootstrap: int, clustered: bool, rng: Rng
     ) -> "IntervalOptions":
-        """Return validated options from the arguments of a caller."""
+        """Validate the arguments about intervals, and return them as options."""
         checks.one_of(interval, "interval", KINDS)
         resamples = checks.positive_int(bootstrap, "bootstrap")
         if interval == "bootstrap" and resamples < 2:
@@ -78,7 +78,7 @@ def interval_of_replicates(
 def _interval_without_variation(
     metric: Metric, s: Scored, *, cluster: IntArray | None, level: float
 ) -> Interval:
-    """Return an exact interval for equal replicates if the metric has one."""
+    """Return an exact interval if all replicates are equal and the metric has such an interval."""
     if metric.measurement.interval is not None:
         return interval_of_metric(metric, s, level=level, cluster=cluster)
     exact = interval_without_variation(metric, s, metric.compute(s), level=level, cluster=cluster)

@@ -1,4 +1,4 @@
-"""Write notes about ties, saturation, few failures and a wrong direction of one score."""
+"""Write notes about ties, saturation, few failures and a reversed order of one score."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ def reading_notes(
     *,
     reader: Iterable[Note | str] = (),
 ) -> list[Note]:
-    """Return the notes of the caller, the file reader and the predictions without duplicates."""
+    """Combine the notes of the caller, the file reader and the predictions without duplicates."""
     argument: object = [notes] if isinstance(notes, str) else notes
     if not isinstance(argument, Iterable):
         raise InputError(f"`notes` must be a list of texts and notes; got {notes!r}")
@@ -142,7 +142,7 @@ def _mean_calibration_notes(s: Scored) -> Iterator[Note]:
 
 
 def _n_failures_with_highest_confidence(s: Scored) -> int:
-    """Return the unweighted number of failures with the highest confidence."""
+    """Return the unweighted number of failures among the samples with the highest confidence."""
     if s.has_unit_weights:
         return int(s.merged_groups.loss[0])
     return int(np.count_nonzero(s.loss[s.confidence == s.confidence.max()]))
@@ -212,9 +212,9 @@ def _tie_notes(s: Scored, augrc: Result | None) -> Iterator[Note]:
 def direction_warning(s: Scored, *, is_column: bool) -> str | None:
     """Return a warning if failures have significantly higher confidences than successes.
 
-    The test statistic is the correlation of the loss with the mid-rank of the confidence. For 0/1
-    losses, the test is the Mann-Whitney test with correction for ties. For a column of the data,
-    the warning names the option that reverses the score.
+    The test statistic is the correlation between the loss and the mid-rank of the confidence. For
+    0/1 losses, the test is the Mann-Whitney test with correction for ties. If the score is a
+    column of the data, the warning names the option that reverses it.
     """
     groups = s.merged_groups
     rank = 0.5 - (groups.cumulative_weight - groups.weight / 2) / s.total_weight
@@ -259,7 +259,7 @@ def _loss_mean_and_variance(s: Scored) -> tuple[float, float]:
 
 
 def _rank_variance(groups: TieGroups) -> float:
-    """Return the variance of mid-ranks on [0, 1], which is 1/12 minus the effect of ties."""
+    """Return the variance of mid-ranks scaled to [0, 1], which is 1/12 without ties."""
     share = groups.weight / groups.total_weight
     if groups.is_merged is None:
         return (1 - float((share**3).sum())) / 12

@@ -1,4 +1,4 @@
-"""Estimate the expectation of a metric over a posterior from Monte Carlo samples of the model."""
+"""Estimate the expectation of a metric over a posterior from draws of the model."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -42,8 +42,8 @@ class PosteriorExpectation:
     values : ndarray of shape (draws,)
         The metric of each draw, or NaN if the metric is undefined.
     mean_predictor_value : float
-        The metric of the mean predictor, whose class probabilities are averaged over the draws. The
-        value is NaN if the metric is undefined.
+        The metric of the mean predictor, whose class probabilities are averaged over the draws. If
+        the metric is undefined, the value is NaN.
     n, draws : int
         Number of samples and of draws.
     lower_is_better : bool
@@ -90,7 +90,7 @@ def posterior_expectation(
     metric: str = POPULATION_AREA_METRIC,
     loss: "str | CostMatrix | AnyArray | None" = None,
 ) -> PosteriorExpectation:
-    """Estimate the expectation of a metric over a posterior from Monte Carlo samples.
+    """Estimate the expectation of a metric over a posterior distribution of the model.
 
     Answers: how well does a model from this posterior separate its failures from its successes, on
     average over the draws?
@@ -99,20 +99,20 @@ def posterior_expectation(
     ----------
     predictions : Predictions
         Predictions with `logit_samples` or `probability_samples` of shape (n, S, K). The entries
-        ``[:, s]`` are the class scores of draw s. All draws share the labels, weights, features and
-        groups.
+        ``[:, s]`` are the class scores of draw s. Labels, weights, features and groups are the
+        same for all draws.
     score : str or fitted score, default="msr"
-        The confidence score, which is computed from the class scores of each draw. It is the name
+        The confidence score, which is computed from the class scores of each draw. Pass the name
         of a registered score, which may include a temperature, or a fitted score from
         `abstain.confidence.fit`. Confidence columns are not supported. Scores that combine several
-        draws, such as mutual information, are not supported either.
+        draws, such as mutual information, are also not supported.
     metric : str, default="aurc_plugin"
         Name of a registered metric. The number in a name can be changed, as in
         ``selective_risk@80cov``.
     loss : str, CostMatrix or array, optional
         Loss of a prediction. A named loss or a cost matrix is applied to the predictions of each
-        draw. An array of shape (n, S) contains the losses of each draw in one column. An array of
-        shape (n,) contains losses that are the same for all draws. The default is the loss of the
+        draw. Column s of an array of shape (n, S) contains the losses of draw s. An array of shape
+        (n,) contains losses that are the same for all draws. The default is the loss of the
         predictions if they have one, and "zero_one" otherwise.
 
     Returns
@@ -135,10 +135,10 @@ def posterior_expectation(
     Notes
     -----
     The function estimates eq. 37-38 of [1]_, the expectation of the population AURC of the model
-    f_theta over the posterior p(theta | data). The score and the loss are those of the model
-    f_theta. The estimate is the mean of the metric over the draws. The mean predictor averages the
-    class probabilities of all draws, so its metric is a different quantity, which the result
-    contains as `mean_predictor_value`.
+    f_theta over the posterior p(theta | data). The confidence score and the loss are computed from
+    the model f_theta. The expectation is estimated by the mean of the metric over the draws. The
+    mean predictor averages the class probabilities of all draws. The metric of the mean predictor,
+    `mean_predictor_value`, differs from the mean of the metric.
 
     The standard error describes the variation over independent draws, not over samples. Draws from
     one Markov chain are dependent, so the true standard error is larger. If the estimator of the
@@ -217,7 +217,7 @@ def _predictions_of_draws(predictions: Predictions) -> Iterator[Predictions]:
 
 
 def _losses_of_draws(loss: object, n: int, n_draws: int) -> list[Any]:
-    """Return the argument `loss` for each draw."""
+    """Return the loss argument of each draw."""
     if loss is None or isinstance(loss, str | CostMatrix):
         return [loss] * n_draws
     losses = to_numpy(loss, "loss")
@@ -230,7 +230,7 @@ def _losses_of_draws(loss: object, n: int, n_draws: int) -> list[Any]:
 
 
 def _score_model(score: str | ScoreState, predictions: Predictions) -> ConfidenceScore:
-    """Return the confidence score of one model; raise an error if it needs several draws."""
+    """Return the confidence score of one draw; raise an error if it needs several draws."""
     try:
         return scored_by(score, predictions)
     except MissingInputError as error:
@@ -242,7 +242,7 @@ def _score_model(score: str | ScoreState, predictions: Predictions) -> Confidenc
 def _compute_metric(
     metric: Metric, predictions: Predictions, confidence: ConfidenceScore, loss: Any
 ) -> MetricValue:
-    """Return the metric of one model; raise InputError if it does not apply."""
+    """Return the metric of one draw; raise InputError if it does not apply."""
     s = join(predictions, confidence, per_sample_loss(predictions, loss))
     reason = metric.reason_not_applicable(s)
     if reason:
@@ -273,7 +273,7 @@ def _evaluate_mean_predictor(
 
 
 def _undefined_reasons(results: list[MetricValue], result_of_mean: MetricValue) -> str:
-    """Return the reasons why values are undefined as one text."""
+    """Combine the reasons for undefined values into one text."""
     texts = []
     reasons = [result.reason for result in results if result.reason]
     if reasons:

@@ -1,4 +1,4 @@
-"""Define the result of an evaluation, with its metric values, curves and notes (`Evaluation`)."""
+"""Define the result of `evaluate`, with metric values, curves and notes (`Evaluation`)."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -63,22 +63,22 @@ class Result:
     metric : Metric
         The registered metric.
     value : float
-        The value as a fraction in double precision. An undefined value is NaN, and `reason` then
-        states why.
+        The value as a fraction in double precision. If the metric is undefined, the value is NaN
+        and `reason` states why.
     n, failures : int
         Number of samples, and number of samples with a loss above zero.
     accepted : int or None
-        Number of accepted samples. It is None if the metric does not depend on accepted samples.
+        Number of accepted samples. The number is None if the metric has no threshold.
     tied_share : float
         Share of samples whose confidence equals that of another sample.
     tie_low, tie_high : float
-        The smallest and the largest value over all orders of tied samples. The bounds are NaN for
-        metrics that depend on more than the ranks and the losses.
+        The smallest and the largest value over all orders of tied samples. Both bounds are NaN for
+        metrics that do not only depend on the ranks and the losses.
     reason : str
         Reason why the value is NaN, or an empty string.
     interval : Interval
-        The confidence interval. The bounds are NaN if the interval is not available. The level is
-        also NaN if no intervals were requested.
+        The confidence interval. If there is no interval, its bounds are NaN. If no intervals were
+        requested, its level is also NaN.
     """
 
     split: Split
@@ -95,9 +95,10 @@ class Result:
     interval: Interval = NOT_REQUESTED
 
     def count_of(self, total: int) -> int | None:
-        """Return the number of samples whose share of `total` is the value.
+        """Return the number of samples, if the value is a share of `total` samples.
 
-        The result is None if the value is no such share, for example because samples have weights.
+        The result is None if `value * total` is not an integer, for example because samples have
+        weights.
         """
         count = self.value * total
         if math.isnan(count) or abs(count - round(count)) > _COUNT_ROUNDING:
@@ -105,14 +106,14 @@ class Result:
         return round(count)
 
     def row(self) -> dict[str, Any]:
-        """Return the result as a flat row; the split columns come first."""
+        """Return the result as a table row, which begins with the split columns."""
         row = {name: attrgetter(path)(self) for name, path in _RESULT_ATTRIBUTES.items()}
         if not self.interval.exists:
             row["interval"] = ""
         return {**dict(self.split), **row}
 
     def __repr__(self) -> str:
-        """Return a text with the columns of the result."""
+        """Return a text with the names and values of all columns."""
         return f"Result({', '.join(f'{name}={value!r}' for name, value in self.row().items())})"
 
 
@@ -145,8 +146,8 @@ class Contribution:
     contribution : float
         Contribution of the class or group to the AUGRC, which is the sum of all contributions.
     share : float
-        The contribution divided by the AUGRC, or NaN if the AUGRC is 0. A class or group whose
-        `share` is larger than its `sample_share` has more silent failures than average.
+        The contribution divided by the AUGRC, or NaN if the AUGRC is 0. If `share` is larger than
+        `sample_share`, the class or group has more silent failures than average.
     """
 
     name: str
@@ -158,7 +159,7 @@ class Contribution:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """A point of a risk-coverage curve: a threshold with the risk of the accepted samples."""
+    """A point of a risk-coverage curve, with its threshold and counts."""
 
     threshold: float
     #: Probability of a correct prediction at the threshold. It is NaN if the score is a probability
@@ -192,8 +193,8 @@ class ScoreCurves:
         The risk-coverage curves. A curve with more than 20,000 points is reduced to about this
         number of points (see `abstain.curves.risk_coverage.thin`).
     reliability, cwsa, cwsa_plus : ReliabilityCurve and MetricCoverageCurve, or None
-        Reliability curve, and curves of CWSA and CWSA+ against coverage. They are None if the score
-        is not a probability.
+        Reliability curve, and curves of CWSA and CWSA+ against coverage. The curves are None if
+        the score is not a probability.
     overconfident, underconfident : tuple of ExtremeSample
         The most confident failures and the least confident successes.
     by_class, by_group : tuple of Contribution
@@ -203,13 +204,15 @@ class ScoreCurves:
         Whether the score is a column of the data.
     band : RiskCoverageBand or None
         Confidence band of the selective risk at about sixty coverages, or None if no intervals were
-        requested. Use `abstain.curves.bands.as_generalized` for a band of the generalized risk.
+        requested. The function `abstain.curves.bands.as_generalized` converts it to a band of the
+        generalized risk.
     group_curves : mapping from str to RiskCoverageCurve
-        Curves of the twelve largest groups. The coverage of a curve is the share of accepted
-        samples in the group. The mapping is empty for a stream.
+        Curves of the twelve largest groups. In these curves, coverage is the share of accepted
+        samples among the samples of the group. For data that are read in batches, the mapping is
+        empty.
     probabilities : array or None
-        The thresholds of the curves, converted to probabilities of a correct prediction. They are
-        None if the score is a probability already or cannot be converted.
+        The thresholds of the curves, converted to probabilities of a correct prediction. The
+        attribute is None if the score already is a probability or cannot be converted.
     """
 
     split: Split
@@ -238,7 +241,7 @@ class ScoreCurves:
         return f"ScoreCurves(split={self.split!r}, score={self.score!r}, {counts})"
 
     def point_at(self, coverage: float) -> CurvePoint:
-        """Return the point of the curve with the smallest coverage of at least `coverage`."""
+        """Return the point of the selective curve whose coverage is the next above `coverage`."""
         curve = self.selective
         index = np.searchsorted(curve.coverage, coverage - ROUNDING)
         i = min(int(index), len(curve.risk) - 1)
@@ -268,8 +271,8 @@ class ScoreDifference:
         The value of the first score minus the value of the second score, and the bounds of its
         confidence interval. The interval is not adjusted for the number of tests.
     adjusted : float
-        Two-sided p-value of the paired test, adjusted for all pairs that were tested together. It
-        is NaN if the pair cannot be tested.
+        Two-sided p-value of the paired test, adjusted for all pairs that were tested together. The
+        p-value is NaN if the pair cannot be tested.
     is_significant : bool
         Whether the adjusted p-value is below ``1 - level``.
     """
@@ -283,7 +286,7 @@ class ScoreDifference:
     is_significant: bool
 
     def reversed(self) -> "ScoreDifference":
-        """Return the same test with the order of the two scores exchanged."""
+        """Return the same test with the two scores exchanged."""
         return replace(
             self,
             first=self.second,
@@ -310,8 +313,8 @@ class ScoreTests:
         All tested pairs.
     has_same_samples : bool
         Whether all splits contain the same samples, for example predictions of several models. If
-        True, scores of different splits are tested too. If False, only scores of the same split are
-        tested.
+        True, scores of different splits are also compared. If False, only scores of the same split
+        are compared.
     """
 
     metric: str
@@ -326,7 +329,7 @@ class ScoreTests:
         return f"ScoreTests({self.metric}: {counts})"
 
     def differences_from(self, reference: ScoreKey) -> dict[ScoreKey, ScoreDifference]:
-        """Return the difference of each tested score from a reference score."""
+        """Return the difference between each tested score and a reference score."""
         differences = {}
         for pair in self.differences:
             if pair.second == reference:
@@ -337,13 +340,13 @@ class ScoreTests:
 
 
 def warnings_first(notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Return the notes without duplicates, with the warnings before the other notes."""
+    """Remove duplicate notes, and move the warnings to the beginning."""
     return tuple(sorted(dict.fromkeys(notes), key=lambda note: note.level != "warning"))
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation(NotebookDisplay):
-    """All results of one call of `evaluate`.
+    """The result of `evaluate`.
 
     Attributes
     ----------
@@ -359,10 +362,10 @@ class Evaluation(NotebookDisplay):
     skipped : mapping
         A mapping from the name of each metric that does not apply to these data to the reason.
     is_binary : bool
-        Whether every loss is 0 or 1. A mean loss is then the share of wrong samples.
+        Whether every loss is 0 or 1. If True, a mean loss is a share of wrong predictions.
     requested_metrics : tuple of str
-        The requested metrics in the requested order. The tuple is empty if no metrics were
-        requested, so that all applicable metrics were evaluated.
+        The requested metrics in the requested order. The tuple is empty if all applicable metrics
+        were evaluated by default.
     column_scores : frozenset of str
         The scores that are columns of the data.
     n_classes : int
@@ -411,9 +414,10 @@ class Evaluation(NotebookDisplay):
 
     @property
     def answered(self) -> RowCount | None:
-        """Number of samples that the model answered; None if the model answered all samples.
+        """Number of samples that the model answered, or None if it answered all samples.
 
-        It is also None for several splits, and if the refused samples differ between scores.
+        The result is also None if there are several splits, or if the scores reject different
+        samples.
         """
         refusals = {note.rows for note in self.notes if note.kind == ABSTENTIONS and note.rows}
         if len(refusals) != 1:
@@ -450,7 +454,7 @@ class Evaluation(NotebookDisplay):
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the results as flat rows, with one metric value in each row."""
+        """Return one row for each metric value."""
         return [result.row() for result in self.results]
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
@@ -459,12 +463,12 @@ class Evaluation(NotebookDisplay):
 
 
 def format_counts(counts: Mapping[str, int]) -> str:
-    """Return a text with the counts, such as "1 score, 46 metrics"."""
+    """Return a text with counts of the scores and metrics, such as "1 score, 46 metrics"."""
     return ", ".join(f"{n:,} {noun}{'' if n == 1 else 's'}" for noun, n in counts.items())
 
 
 def _missing_arguments(metric: str, matches: list[Result]) -> str:
-    """Return a hint which arguments of `Evaluation.value` select one of several results."""
+    """Return a text that lists the arguments of `Evaluation.value` which select one result."""
     arguments, choices = [], []
     for name in ("score", "split"):
         values = list(dict.fromkeys(repr(getattr(match, name)) for match in matches))

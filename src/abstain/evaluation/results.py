@@ -32,7 +32,7 @@ _WITH_TIE_BOUNDS = frozenset({"area", "ranking"})
 
 
 class EvaluationBuilder:
-    """Builder of an evaluation, which collects the results, curves and notes of all scores."""
+    """Collector of the results, curves and notes of all scores for an `Evaluation`."""
 
     def __init__(
         self, metrics: list[Metric] | None, notes: Iterable[Note], *, curves: bool
@@ -69,7 +69,7 @@ class EvaluationBuilder:
         self.is_binary = self.is_binary and is_binary
 
     def build(self, loss: str, column_scores: frozenset[str]) -> Evaluation:
-        """Return the evaluation; raise InputError if a requested metric applies to no split."""
+        """Create the evaluation; raise InputError if a requested metric applies to no split."""
         evaluated = {result.metric.name for result in self.results}
         requested = tuple(metric.name for metric in self.metrics or ())
         for name in requested:
@@ -121,7 +121,7 @@ def _compute_results(metrics: Sequence[Metric], part: ScoredSplit) -> list[Resul
 
 
 def _compute_values(metrics: Sequence[Metric], part: ScoredSplit) -> dict[str, MetricValue]:
-    """Return the metrics by name; metrics of the same samples are computed together."""
+    """Compute the metrics, and return their values by name."""
     metrics_by_samples: dict[Scored, list[Metric]] = {}
     for metric in metrics:
         metrics_by_samples.setdefault(part.samples_for(metric), []).append(metric)
@@ -134,7 +134,7 @@ def _compute_values(metrics: Sequence[Metric], part: ScoredSplit) -> dict[str, M
 
 
 def _with_intervals(results: list[Result], part: ScoredSplit) -> list[Result]:
-    """Return the results with confidence intervals added."""
+    """Add confidence intervals to the results."""
     if part.intervals.kind == "none":
         return results
     defined = [result for result in results if not result.reason]
@@ -227,9 +227,9 @@ def _band(part: ScoredSplit) -> RiskCoverageBand:
 
 
 def _threshold_probabilities(s: Scored, thresholds: Array) -> Array | None:
-    """Return the probabilities of a correct prediction at the thresholds.
+    """Convert the thresholds to probabilities of a correct prediction.
 
-    The result is None if the score is a probability already or cannot be converted.
+    The result is None if the score already is a probability or cannot be converted.
     """
     probability = other_probability(s)
     if probability is None:
@@ -240,7 +240,7 @@ def _threshold_probabilities(s: Scored, thresholds: Array) -> Array | None:
 
 
 def _calibration_curves(s: Scored) -> dict[str, Any]:
-    """Return the reliability curve, and CWSA and CWSA+ against coverage, if they are defined."""
+    """Return the reliability curve and the curves of CWSA and CWSA+, if they are defined."""
     if not s.is_calibratable:
         return dict.fromkeys(("reliability", "cwsa", "cwsa_plus"))
     # CWSA+ is undefined for a threshold at which no sample is accepted.

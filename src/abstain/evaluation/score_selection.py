@@ -25,7 +25,7 @@ METRIC, LIKELIHOOD = "metric", "nll"
 
 @dataclass(frozen=True, eq=False)
 class MetricCriterion:
-    """Objective of a search: the metric, or its negative if higher values are better."""
+    """Objective function to minimize: the metric, or its negative if higher values are better."""
 
     metric: Metric
     #: The samples with their weights and class probabilities, which some metrics require.
@@ -33,7 +33,7 @@ class MetricCriterion:
     loss: Array
 
     def __call__(self, confidence: FloatArray, loss: Array) -> float:
-        """Return the objective for confidences, which are probabilities if all are in [0, 1]."""
+        """Compute the objective for confidences, which are probabilities if all lie in [0, 1]."""
         is_probability = bool(confidence.min() >= 0 and confidence.max() <= 1)
         score = ConfidenceScore("", confidence, confidence if is_probability else None)
         return replace(self, loss=loss).of_score(score)
@@ -63,7 +63,7 @@ def fit_score(
     loss: "str | CostMatrix | AnyArray | None" = None,
     **options: Any,
 ) -> FittedScore:
-    """Fit a confidence score, with a search of its parameters by a metric.
+    """Fit a confidence score, and optimize its parameters by a metric.
 
     Answers: which parameters of this score give the best metric on these samples?
 
@@ -72,11 +72,11 @@ def fit_score(
     name : str
         A name in `abstain.confidence.FITTED`.
     predictions : Predictions
-        Samples on which the score is fitted. The scores "pnorm" and "temperature", whose parameters
-        are searched, require held-out samples.
+        Samples on which the score is fitted. For "pnorm" and "temperature", whose parameters are
+        searched, pass held-out samples.
     metric : str, optional
-        Name of the metric that the search optimizes. The default is "augrc". The argument is only
-        valid for scores whose parameters are searched.
+        Name of the metric that the search optimizes. The default is "augrc". Only pass a metric
+        for scores whose parameters are searched.
     objective : {"metric", "nll"}, default="metric"
         The criterion of the fit. "nll" is only valid for the score "temperature", which is then
         fitted to the labels by maximum likelihood.
@@ -132,7 +132,7 @@ def fit_score(
 
 
 def metric_of_confidence(name: str) -> Metric:
-    """Return a metric by name; raise InputError if the metric only depends on the classifier."""
+    """Return a metric by name; raise InputError if it does not depend on the confidence."""
     metric = metric_named(name)
     if metric.identity.ignores_confidence:
         raise InputError(
@@ -144,7 +144,7 @@ def metric_of_confidence(name: str) -> Metric:
 
 
 def is_searched(name: str, options: Mapping[str, Any]) -> bool:
-    """Return whether the fit of a score with these options searches parameters."""
+    """Return whether parameters are searched when a score is fitted with these options."""
     return find_fitted_kind(name).searches and options.get("temperature") is None
 
 
@@ -189,7 +189,7 @@ class Candidate:
     options : mapping
         The values of the options in the grid.
     value : float
-        The metric on the validation samples. It is NaN if it is undefined, and `reason` states why.
+        The metric on the validation samples. An undefined value is NaN, and `reason` states why.
     reason : str
         Reason why the value is NaN, or an empty string.
     is_selected : bool
@@ -213,10 +213,10 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class SelectedScore:
-    """A fitted score with the options that were best on validation samples.
+    """A fitted score whose options were selected on validation samples.
 
-    All functions that accept a score also accept a selected score, such as
-    ``evaluate(test, scores=[selected])``.
+    The result can be passed to every function that accepts a score, such as ``evaluate(test,
+    scores=[selected])``.
 
     Attributes
     ----------
@@ -227,8 +227,8 @@ class SelectedScore:
     lower_is_better : bool
         Whether lower values of the metric are better.
     value : float
-        The metric on the validation samples. The value is optimistically biased, because the score
-        was selected on the same samples.
+        The metric on the validation samples. This value is optimistically biased, because the
+        score was selected on the same samples.
     options : mapping
         The selected options of the grid.
     candidates : tuple of Candidate
@@ -248,11 +248,11 @@ class SelectedScore:
         return self.state.name
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences that the selected score assigns to other samples."""
+        """Compute the confidences of other samples with the selected score."""
         return self.state.score(predictions)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the candidates as flat rows, with the values of an option in one type."""
+        """Return one row for each candidate; the values of an option have a common type."""
         rows = [candidate.row() for candidate in self.candidates]
         for option in self.options:
             types = {type(row[option]) for row in rows}
@@ -289,10 +289,10 @@ def select_score(
         Other samples, on which the candidates are compared.
     grid : mapping from option to sequence, optional
         Values of each option. All combinations are evaluated, and the last option varies fastest.
-        If several candidates are equally good, the first is selected. Therefore list the simplest
-        values first.
+        If several candidates have the best value, the first is selected. Therefore list the
+        simplest values first.
     metric : str, default="augrc"
-        Name of the metric. The registered metric states whether lower values are better.
+        Name of the metric. Whether lower or higher values are better depends on the metric.
     loss : str, CostMatrix or array of shape (n,), optional
         Loss of a prediction, as in `abstain.evaluate`. An array contains the losses of the
         validation samples.
@@ -314,8 +314,8 @@ def select_score(
 
     Notes
     -----
-    If a candidate cannot be fitted, the table of candidates contains the reason. Each candidate
-    requires one fit and one evaluation of the score.
+    The table of candidates states why a candidate cannot be fitted. Each candidate requires one
+    fit and one evaluation of the score.
 
     Examples
     --------
@@ -382,7 +382,7 @@ def _fit_candidate(
     options: Mapping[str, Any],
     loss: "str | CostMatrix | AnyArray | None",
 ) -> FittedScore:
-    """Return the score fitted with the options of a candidate; search its other parameters."""
+    """Fit the score with the options of a candidate, and search its other parameters."""
     if not is_searched(name, options):
         return fit_score(name, train, **options)
     if not isinstance(loss, str | CostMatrix | None):
@@ -404,7 +404,7 @@ def _best_index(candidates: Sequence[Candidate], metric: Metric) -> int | None:
 def _combinations(
     grid: Mapping[str, Sequence[Any]], options: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """Yield all combinations of the options in a grid, after a check of the grid."""
+    """Validate a grid of options, and yield all combinations."""
     mapping: object = grid
     if not isinstance(mapping, Mapping):
         raise InputError(f"`grid` must map options to lists of values; got {mapping!r}")

@@ -22,7 +22,7 @@ _MAX_INFLUENCES = 20_000_000
 
 
 def choose_tested_metric(results: Iterable[Result]) -> Metric | None:
-    """Return the AUGRC, or else the first area or ranking metric with an influence function."""
+    """Return the metric for tests: AUGRC, or the first ranking metric with influence functions."""
     testable: dict[str, Metric] = {}
     for result in results:
         metric = result.metric
@@ -41,9 +41,9 @@ def compute_score_tests(
 ) -> ScoreTests | None:
     """Return the tests of the differences between all scores, or None without testable pairs.
 
-    If several scores have equal rankings, only the first is tested. If all splits contain the same
-    samples, for example the predictions of several models, scores of different splits are tested
-    too.
+    If several scores rank the samples in the same order, only the first is tested. If all splits
+    contain the same samples, for example the predictions of several models, scores of different
+    splits are tested too.
     """
     metric = choose_tested_metric(results)
     if metric is None or parts[0].intervals.kind == "none":
@@ -79,7 +79,7 @@ def compute_score_tests(
 def _align_splits(
     parts_by_split: dict[Split, list[InMemorySplit]],
 ) -> dict[ScoreKey, Scored] | None:
-    """Return the samples of all scores in the order of the first split; None if samples differ."""
+    """Return the samples of all scores in the order of the first split, or None if they differ."""
     first_split = next(iter(parts_by_split))
     reference = parts_by_split[first_split][0].predictions
     samples: dict[ScoreKey, Scored] = {}
@@ -95,7 +95,7 @@ def _align_splits(
 
 
 def _reorder(s: Scored, rows: IntArray | None) -> Scored:
-    """Return the samples in the order of the rows; None keeps the order."""
+    """Reorder the samples by row indices, or keep the order if these are None."""
     if rows is None or np.array_equal(rows, np.arange(rows.size)):
         return s
     weight = None if s.weight is None else s.weight[rows]
@@ -107,7 +107,7 @@ def _test_pairs(
 ) -> Iterator[ScoreDifference]:
     """Yield the tests of all pairs of scores on the same samples, with Holm's adjustment.
 
-    Yield nothing if there are too many scores or samples.
+    If there are too many scores or samples, nothing is yielded.
     """
     n_influences = sum(s.n_rows for s in samples.values())
     if not 2 <= len(samples) <= _MAX_SCORES or n_influences > _MAX_INFLUENCES:
@@ -145,9 +145,9 @@ _MAX_SHARE_OF_OTHER_TIES = 0.001
 def find_equal_rankings(
     parts: Sequence[InMemorySplit], results: Sequence[Result]
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the groups of scores that sort the samples of every split in the same order.
+    """Return groups of scores that rank the samples of every split in the same order.
 
-    Rankings that only differ by rounding errors are equal.
+    Rankings that only differ by rounding errors are treated as equal.
     """
     metric = choose_tested_metric(results)
     if metric is None:
@@ -181,14 +181,14 @@ def _have_equal_values(first: list[float], second: list[float]) -> bool:
 
 
 def _have_equal_rankings(first: dict[Split, Scored], second: dict[Split, Scored]) -> bool:
-    """Return whether two scores have the same splits and sort the samples of each split alike."""
+    """Return whether two scores have the same splits and rank their samples in the same order."""
     if first.keys() != second.keys():
         return False
     return all(_is_same_order(first[split].confidence, second[split].confidence) for split in first)
 
 
 def _is_same_order(first: Array, second: Array) -> bool:
-    """Return whether two scores sort the samples in the same order, with the same ties."""
+    """Return whether two scores rank the samples in the same order, with the same ties."""
     order = np.lexsort((second, first))
     first_steps = np.diff(np.asarray(first, np.float64)[order])
     second_steps = np.diff(np.asarray(second, np.float64)[order])

@@ -28,7 +28,7 @@ MAX_GROUPS, _VERTICES = 12, 20_000
 def sort_contributions(
     c: GroupContributions, format_name: Callable[[Any], str] = str
 ) -> tuple[Contribution, ...]:
-    """Return contributions to the AUGRC as records, sorted from the largest."""
+    """Return the contributions of classes or groups to the AUGRC, sorted from the largest."""
     order = np.argsort(-c.contribution, kind="stable")
     return tuple(
         Contribution(
@@ -73,7 +73,7 @@ def least_confident_successes(s: Scored) -> IntArray:
 
 
 def _indices_of_lowest(key: Array) -> IntArray:
-    """Return the indices of the lowest finite keys, sorted by key and then by index."""
+    """Return the indices of the smallest finite keys, sorted by key and then by index."""
     lowest = key if key.size <= MAX_SAMPLES else np.partition(key, MAX_SAMPLES - 1)[:MAX_SAMPLES]
     is_candidate = (key <= lowest.max(initial=-np.inf)) & (key < np.inf)
     candidates = np.flatnonzero(is_candidate)
@@ -84,7 +84,7 @@ def _indices_of_lowest(key: Array) -> IntArray:
 def extreme_samples(
     predictions: Predictions, s: Scored, indices: IntArray, id_prefix: str = ""
 ) -> tuple[ExtremeSample, ...]:
-    """Return records of the samples with these indices, in which ids begin with `id_prefix`."""
+    """Return records of the samples with these indices; each id begins with `id_prefix`."""
     probability = other_probability(s)
     view = s.class_view
     records = []
@@ -107,14 +107,14 @@ def extreme_samples(
 
 
 def other_probability(s: Scored) -> Array | None:
-    """Return the probability of each sample, or None if the confidence is a probability."""
+    """Return the probability of a correct prediction, or None if the confidence is one."""
     if s.probability is None or s.probability is s.confidence:
         return None
     return None if np.array_equal(s.probability, s.confidence) else s.probability
 
 
 def class_name(classes: tuple[object, ...], code: int) -> str:
-    """Return the class name that belongs to a class code."""
+    """Return the name of the class with an integer code."""
     return "(no known class)" if code < 0 else str(classes[code])
 
 
@@ -130,11 +130,11 @@ class ScoredSplit(ABC):
 
     @property
     def scored_by_probability(self) -> Scored:
-        """The samples with the probability of a correct prediction as their confidence."""
+        """The samples, with the probability of a correct prediction as confidence."""
         return self.s
 
     def samples_for(self, metric: Metric) -> Scored:
-        """Return the samples with the confidence and the loss that a metric requires."""
+        """Return the samples with the confidence and loss that a metric requires."""
         needs_probability = Need.UNIT_CONFIDENCE in metric.measurement.needs
         return self.scored_by_probability if needs_probability else self.s
 
@@ -144,7 +144,7 @@ class ScoredSplit(ABC):
 
     @property
     def has_tie_bounds(self) -> bool:
-        """Whether results include the range of the metric over all orders of tied samples."""
+        """Whether to compute the range of metrics over all orders of tied samples."""
         return True
 
     @property
@@ -155,16 +155,16 @@ class ScoredSplit(ABC):
     @property
     @abstractmethod
     def n_unknown_class(self) -> int | None:
-        """Number of samples whose class is unknown to the model; None without labels."""
+        """Number of samples whose true class is unknown to the model, or None without labels."""
 
     @property
     def cluster(self) -> IntArray | None:
-        """Cluster codes of the samples; None if the samples are treated as independent."""
+        """Integer code of each sample's cluster, or None if samples are treated as independent."""
         return None
 
     @abstractmethod
     def curve_fields(self) -> dict[str, Any]:
-        """Return the fields of `ScoreCurves` about samples, classes and groups."""
+        """Return the fields of `ScoreCurves` that describe samples, classes and groups."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,18 +180,18 @@ class InMemorySplit(ScoredSplit):
 
     @property
     def n_unknown_class(self) -> int | None:
-        """Number of samples whose class is unknown to the model; None without labels."""
+        """Number of samples whose true class is unknown to the model, or None without labels."""
         if not self.predictions.has_labels:
             return None
         return int(np.count_nonzero(self.predictions.label_codes < 0))
 
     @cached_property
     def cluster(self) -> IntArray | None:
-        """Cluster codes of the samples; None if the samples are treated as independent."""
+        """Integer code of each sample's cluster, or None if samples are treated as independent."""
         return cluster_codes(self.predictions) if self.intervals.clustered else None
 
     def curve_fields(self) -> dict[str, Any]:
-        """Return the fields of `ScoreCurves` about samples, classes and groups."""
+        """Return the fields of `ScoreCurves` that describe samples, classes and groups."""
         s, predictions, view = self.s, self.predictions, self.s.class_view
         group = predictions.group
         by_class: tuple[Contribution, ...] = ()
@@ -213,7 +213,7 @@ class InMemorySplit(ScoredSplit):
 
 
 def cluster_codes(predictions: Predictions) -> IntArray:
-    """Return the group codes of the samples, which serve as cluster codes."""
+    """Return the integer group code of each sample, which is used as its cluster code."""
     if predictions.group is None:
         raise InputError(
             "`clustered` needs a group for each sample (a patient, a site); there is none"

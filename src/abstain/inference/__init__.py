@@ -1,7 +1,7 @@
 """Statistical inference with influence functions, resampling, paired tests and rankings.
 
-The functions take arrays or a callable and do not depend on a particular metric. The packages
-`abstain.metrics` and `abstain.evaluation` apply these functions to metrics.
+The functions accept arrays or callables and work with any metric. The packages `abstain.metrics`
+and `abstain.evaluation` apply these functions to metrics.
 """
 
 from typing import TYPE_CHECKING

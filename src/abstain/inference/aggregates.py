@@ -1,7 +1,7 @@
-"""Aggregates of several runs on several data sets, as in Agarwal et al. (2021).
+"""Summary statistics of runs on several data sets, as in Agarwal et al. (2021).
 
-The runs, such as seeds or folds, are resampled within each data set. The intervals describe the
-variation over runs on the same data sets.
+The runs, such as seeds or folds, are resampled within each data set. The confidence intervals
+describe the variation between runs, not between data sets.
 """
 
 from collections.abc import Iterator
@@ -25,13 +25,13 @@ _ONE_RUN = "one run of each data set: the variation over seeds is unknown"
 
 @dataclass(frozen=True)
 class Aggregate:
-    """An aggregate over runs and data sets with its bootstrap interval.
+    """Summary statistic over runs and data sets, with a bootstrap confidence interval.
 
     Attributes
     ----------
     value, low, high : float
-        The aggregate and the bounds of its percentile interval. The bounds are NaN if each data set
-        has only one run.
+        The statistic and the bounds of its percentile bootstrap interval. The bounds are NaN if
+        each data set has only one run.
     level : float
         Confidence level of the interval.
     n_resamples : int
@@ -57,7 +57,7 @@ def probability_of_improvement(
     resamples: int = 2000,
     rng: Rng = 0,
 ) -> Aggregate:
-    """Estimate the probability that a run of the first method is better than one of the second.
+    """Estimate the probability that a run of the first method is better than a run of the second.
 
     Answers: if I train both methods once more, how likely is the first method better?
 
@@ -77,8 +77,8 @@ def probability_of_improvement(
     Returns
     -------
     Aggregate
-        The share of pairs of runs in which the first method is better, averaged over data sets, in
-        [0, 1]. A tie counts half.
+        The share of pairs of runs in which the first method is better, averaged over the data sets.
+        A tie counts half.
 
     Raises
     ------
@@ -120,9 +120,10 @@ def probability_of_improvement(
 def pairwise_improvements(
     runs: FloatArray, *, lower_is_better: bool, level: float, resamples: int = 2000, rng: Rng = 0
 ) -> Iterator[Aggregate]:
-    """Yield `probability_of_improvement` of each pair of methods from the same resamples.
+    """Yield `probability_of_improvement` for each pair of methods, using the same resamples.
 
-    The runs have shape (k, data sets, runs). The pairs have the order of `itertools.combinations`.
+    The array of runs has shape (k, data sets, runs) for k methods. The pairs are ordered as in
+    `itertools.combinations`.
     """
     if len(runs) < 2:
         return
@@ -166,7 +167,7 @@ def _improvements(
 def interquartile_mean(
     scores: AnyArray, *, level: float = 0.95, resamples: int = 2000, rng: Rng = 0
 ) -> Aggregate:
-    """Compute the mean of the middle half of all runs of all data sets.
+    """Compute the mean of the middle 50% of the runs, pooled over all data sets.
 
     Answers: how good is a typical run if the best and the worst quarter of the runs are excluded?
 
@@ -210,9 +211,9 @@ def interquartile_mean(
 def interquartile_means(
     runs: FloatArray, *, level: float, resamples: int = 2000, rng: Rng = 0
 ) -> list[Aggregate]:
-    """Compute `interquartile_mean` of each method from the same resamples.
+    """Compute `interquartile_mean` for each method, using the same resamples.
 
-    The runs have shape (k, data sets, runs).
+    The array of runs has shape (k, data sets, runs) for k methods.
     """
     random = as_generator(rng)
     n_methods, n_data_sets, n_runs = runs.shape
@@ -227,7 +228,7 @@ def interquartile_means(
 
 @dataclass(frozen=True, eq=False)
 class PerformanceProfile:
-    """Shares of runs that are at least as good as each threshold.
+    """Performance profile, the share of runs that are at least as good as each threshold.
 
     Attributes
     ----------
@@ -268,7 +269,7 @@ def performance_profile(
         The direction of the metric.
     grid : array of shape (m,), optional
         Thresholds. The default is 101 evenly spaced values over the range of the scores. Pass the
-        same grid for all methods.
+        same thresholds for all methods.
     level : float, default=0.95
         Confidence level of the pointwise band.
     resamples : int, default=2000
@@ -324,7 +325,7 @@ def performance_profiles(
     resamples: int = 2000,
     rng: Rng = 0,
 ) -> Iterator[PerformanceProfile]:
-    """Yield `performance_profile` of each method (k, data sets, runs) from the same resamples."""
+    """Yield `performance_profile` for each method, using the same resamples."""
     tail = (1 - check_level(level)) / 2
     random = as_generator(rng)
     sizes = _block_sizes(resamples, runs[0].size + thresholds.size)
@@ -351,7 +352,7 @@ def performance_profiles(
 def _profile_bounds(
     reached: FloatArray, run_shares: FloatArray, tail: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return quantiles over resamples of the share of runs that reach each threshold.
+    """Return quantiles, over the resamples, of the share of runs that reach each threshold.
 
     `reached` has shape (data sets, runs, thresholds), and `run_shares` (resamples, data sets,
     runs).
@@ -366,19 +367,19 @@ def _profile_bounds(
 
 
 def _check_runs(runs: AnyArray, name: str) -> FloatArray:
-    """Validate the finite metrics of all runs, shape (data sets, runs)."""
+    """Validate the metrics of all runs, shape (data sets, runs), which must be finite."""
     return checks.finite(check_array(runs, name, "data sets", "runs"), name)
 
 
 def _interquartile_mean(runs: FloatArray) -> FloatArray:
-    """Return the mean of the middle half of all runs, for each entry of the first axis."""
+    """Return the mean of the middle 50% of all runs for each entry of the first axis."""
     ordered = np.sort(runs.reshape(runs.shape[0], -1), axis=1)
     n_dropped = ordered.shape[1] // 4
     return np.asarray(ordered[:, n_dropped : ordered.shape[1] - n_dropped].mean(axis=1))
 
 
 def _block_sizes(resamples: int, numbers_per_resample: int) -> list[int]:
-    """Divide the resamples into blocks that fit into memory, and return the sizes of the blocks."""
+    """Return the sizes of blocks of resamples that fit into memory."""
     total = checks.positive_int(resamples, "resamples")
     step = max(1, _MAX_NUMBERS // numbers_per_resample)
     return [min(step, total - start) for start in range(0, total, step)]
@@ -397,7 +398,7 @@ def _resampled_run_shares(
 def _aggregates(
     values: FloatArray, replicates: FloatArray, level: float, n_runs: int
 ) -> list[Aggregate]:
-    """Return aggregates with the percentile intervals of their replicates (k, resamples)."""
+    """Return each statistic with the percentile interval of its replicates (k, resamples)."""
     tail = (1 - check_level(level)) / 2
     bounds = np.full((2, values.size), np.nan)
     if n_runs > 1:

@@ -13,9 +13,9 @@ from abstain.typing import AnyArray, BoolArray, FloatArray
 
 
 def quantiles(values: FloatArray, probabilities: Sequence[float] | FloatArray) -> FloatArray:
-    """Compute the same quantiles along the last axis as ``np.quantile``, in a tenth of the time.
+    """Compute quantiles along the last axis like ``np.quantile``, about ten times as fast.
 
-    The probabilities are the first axis of the result.
+    The first axis of the result corresponds to the probabilities.
     """
     ordered = np.sort(values, axis=-1)
     last = ordered.shape[-1] - 1
@@ -46,7 +46,7 @@ _SMALL_BIAS = 0.25
 
 
 class _Transformation(NamedTuple):
-    """The transformation of a number to a scale, with its derivative and inverse."""
+    """Transformation of a number, such as the logarithm, with its derivative and its inverse."""
 
     forward: Callable[[FloatArray], FloatArray]
     derivative: Callable[[FloatArray], FloatArray]
@@ -67,12 +67,13 @@ _SCALES = {
 def percentile(replicates: AnyArray, *, level: float = 0.95) -> Interval:
     """Compute the percentile interval, whose bounds are quantiles of the replicates.
 
-    The bounds lie in the range of the metric. With few failures, the interval is too narrow.
+    The bounds lie in the range of the metric. With few failures, the percentile interval is too
+    narrow.
 
     Parameters
     ----------
     replicates : array of shape (resamples,)
-        The number for each resample; NaN where it is undefined.
+        The value of the statistic on each resample; NaN if undefined.
     level : float, default=0.95
         Confidence level.
 
@@ -91,7 +92,7 @@ def percentile(replicates: AnyArray, *, level: float = 0.95) -> Interval:
 
 
 def debiased_percentile(replicates: AnyArray, value: float, *, level: float = 0.95) -> Interval:
-    """Compute the percentile interval of a sum of absolute values after removing twice its bias.
+    """Compute the percentile interval of a sum of absolute values, corrected for bias.
 
     Sampling noise makes a sum of absolute values, such as a binned calibration error, too large.
     Sampling and resampling each increase the square of the sum by about the same amount. The
@@ -121,7 +122,7 @@ def bias_note(replicates: AnyArray, value: float) -> str:
 
 
 def bias_notes(replicates: FloatArray, values: FloatArray) -> list[str]:
-    """Return the `bias_note` of each number from its replicates (k, resamples) without NaN."""
+    """Return the result of `bias_note` for each row of replicates (k, resamples) without NaN."""
     bias = replicates.mean(axis=1) - values
     is_large = ~(np.abs(bias) <= _SMALL_BIAS * replicates.std(axis=1, ddof=1))
     notes = [""] * bias.size
@@ -133,7 +134,7 @@ def bias_notes(replicates: FloatArray, values: FloatArray) -> list[str]:
 def with_notes(
     interval: Interval, *notes: str, bounds: tuple[float, float] | None = None
 ) -> Interval:
-    """Add notes to an interval and clip the interval to the bounds."""
+    """Clip an interval to the range of the metric, and add notes to the interval."""
     interval = replace(interval, note=_join(interval.note, *notes))
     if bounds is None or np.isnan(interval.low):
         return interval
@@ -143,7 +144,7 @@ def with_notes(
 
 
 def has_variation(replicates: FloatArray, value: float) -> bool:
-    """Return True if the replicates and the value differ by more than rounding.
+    """Return True if the replicates and the value differ by more than rounding errors.
 
     The function also returns True if fewer than two replicates are defined.
     """
@@ -162,13 +163,13 @@ def bca(
     Parameters
     ----------
     replicates : array of shape (resamples,)
-        The number for each resample; NaN where it is undefined.
+        The value of the statistic on each resample; NaN if undefined.
     value : float
         The number for the original data.
     influence : array of shape (units,)
         Influence of each resampled unit (sample or cluster) on the number, on any scale. Its
-        skewness determines the acceleration. The mean of the jackknife values minus each jackknife
-        value can replace the influence.
+        skewness determines the acceleration. Instead of influences, you can pass the mean of the
+        jackknife values minus each jackknife value.
     level : float, default=0.95
         Confidence level.
 
@@ -223,8 +224,8 @@ def studentized(
     Parameters
     ----------
     replicates, standard_errors : array of shape (resamples,)
-        The number and its standard error for each resample. A resample is omitted if its standard
-        error is 0 or NaN, or if its number is outside the scale.
+        The value of the statistic and its standard error on each resample. A resample is omitted if
+        its standard error is 0 or NaN, or if its value is outside the domain of the transformation.
     value, standard_error : float
         The number and its standard error for the original data.
     level : float, default=0.95
@@ -267,7 +268,7 @@ def studentized(
 
 
 def _is_on_scale(values: FloatArray, scale: Scale) -> BoolArray:
-    """Return whether the transformation of each value to the scale is defined."""
+    """Return whether the transformation is defined for each value."""
     low = -np.inf if scale == "identity" else 0.0
     high = 1.0 if scale == "logit" else np.inf
     return np.asarray((values > low) & (values < high))

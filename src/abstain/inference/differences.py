@@ -1,4 +1,4 @@
-"""Paired differences of numbers from the same samples, computed for all pairs at once."""
+"""Paired differences between numbers from the same samples, computed for all pairs at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class Difference:
-    """Difference of two numbers from the same samples, first minus second.
+    """Difference between two numbers that are computed from the same samples, first minus second.
 
     Attributes
     ----------
@@ -70,14 +70,14 @@ class Difference:
 
 
 def format_quantile(degrees: float) -> str:
-    """Return a text with the degrees of freedom of a t quantile."""
+    """Return a text that states the degrees of freedom of a t quantile."""
     degrees_text = f"{degrees:.3g}" if degrees < 1000 else f"{degrees:.0f}"
     return f"t with {degrees_text} degrees of freedom"
 
 
 @dataclass(frozen=True, eq=False)
 class PairTest:
-    """A t-test of each difference with a correction for skewness."""
+    """T-tests of the differences of pairs, with a correction for skewness."""
 
     standard_error: FloatArray
     degrees: FloatArray
@@ -107,7 +107,7 @@ class PairTest:
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """The fields of `Difference` for many pairs of numbers, as arrays."""
+    """Arrays with the fields of `Difference` for many pairs of numbers."""
 
     value: FloatArray
     low: FloatArray
@@ -194,7 +194,7 @@ def _set_tests(
     lower_is_better: bool,
     ratios: bool,
 ) -> None:
-    """Set the intervals, p-values and ratios of the pairs that have a test."""
+    """Compute the intervals, p-values and ratios of the pairs that can be tested."""
     tested = pairs.select(has_test)
     test = PairTest.from_pairs(tested)
     low, high = test.interval(tested.differences, pairs.level)
@@ -236,14 +236,14 @@ def warnings_by_pair(
 
 
 def _smaller_count(first: FailureCount | None, second: FailureCount | None) -> FailureCount | None:
-    """Return the smaller number of failures, where None is unknown."""
+    """Return the smaller of two numbers of failures, where None means unknown."""
     if first is None or second is None:
         return first or second
     return first if first.n_failures <= second.n_failures else second
 
 
 def _reasons_for_no_test(pairs: PairedNumbers) -> list[str]:
-    """Return for each pair the reason why it has no test, or an empty string."""
+    """Return the reason why a pair cannot be tested, or an empty string, for each pair."""
     error = pairs.standard_error
     max_contribution = pairs.power_sums.max_contribution
     has_no_error = error <= 1e-14 * max_contribution
@@ -260,7 +260,7 @@ def _reasons_for_no_test(pairs: PairedNumbers) -> list[str]:
 
 
 def _untested_differences(pairs: PairedNumbers, reasons: list[str]) -> Differences:
-    """Return differences whose bounds are NaN, or 0 for identical numbers."""
+    """Return differences without intervals, whose bounds are NaN, or 0 for identical numbers."""
     error = pairs.standard_error
     has_reason = np.array([bool(reason) for reason in reasons], np.bool_)
     is_zero = has_reason & (pairs.differences == 0) & np.isfinite(error)
@@ -283,7 +283,7 @@ def _untested_differences(pairs: PairedNumbers, reasons: list[str]) -> Differenc
 
 # ---------------------------------------------------------------------------- several thresholds
 def _shifts_by_pair(max_shifts: FloatArray | None) -> dict[int, FloatArray]:
-    """Return the shifts of both numbers by pair, for pairs with several plausible thresholds."""
+    """Return the shifts of both numbers for each pair with several plausible thresholds."""
     if max_shifts is None:
         return {}
     pair_shifts = np.stack([max_shifts[i] for i in pair_indices(len(max_shifts))], axis=1)
@@ -294,7 +294,7 @@ def _shifts_by_pair(max_shifts: FloatArray | None) -> dict[int, FloatArray]:
 def _widen_over_thresholds(
     out: Differences, pairs: PairedNumbers, p: int, pair_shifts: FloatArray
 ) -> None:
-    """Extend the intervals of a difference and of its ratio to all plausible thresholds.
+    """Extend the intervals of a difference and of a ratio to cover all plausible thresholds.
 
     `p` is the index of the pair. The bounds of the ratio are computed at the thresholds that
     determine the bounds of the difference.
@@ -344,7 +344,7 @@ def _ratio_interval(
 def _set_threshold_interval(
     out: Differences, pairs: PairedNumbers, p: int, pair_shifts: FloatArray
 ) -> None:
-    """Set the interval of a difference whose only error is the choice of the thresholds."""
+    """Set the interval of a difference whose only source of error is the choice of thresholds."""
     shifts_down, shifts_up = max_shifts_of_difference(pair_shifts)
     value = float(pairs.differences[p])
     last_step = remaining_levels(pairs.level).size - 1
@@ -357,7 +357,7 @@ def _set_threshold_interval(
 
 
 def _p_values_after_shift(test: PairTest, value: float, shifts: FloatArray) -> FloatArray:
-    """Return the p-value of the difference after each shift towards 0, or 0 without a shift."""
+    """Return the p-value after each shift of the difference towards 0, or 0 if the shift is 0."""
     remaining = np.maximum(abs(value) - shifts, 0.0)
     distinct, index = np.unique(remaining, return_inverse=True)
     p_values = np.where(distinct > 0, test.p_value(float(np.sign(value)) * distinct), 1.0)

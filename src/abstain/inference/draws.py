@@ -1,4 +1,4 @@
-"""Resamples as counts of samples, which all scores and metrics share.
+"""Bootstrap resamples, which are stored as counts of samples.
 
 A resample is stored as the number of times that each sample is drawn. Comparisons are paired,
 because all scores and metrics use the same counts.
@@ -29,7 +29,7 @@ Statistic: TypeAlias = Callable[[Array], Array]
 
 
 class _Pools(NamedTuple):
-    """Samples or clusters sorted by stratum, and the stratum from which each draw selects."""
+    """Samples or clusters sorted by stratum, and the stratum of each draw."""
 
     #: Shape (n_units,). Indices of the samples or clusters, sorted by stratum.
     units: IntArray
@@ -40,7 +40,7 @@ class _Pools(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """A plan of resamples, which iterates over blocks of counts of shape (n, b) with b <= 64.
+    """Plan of bootstrap resamples. Iteration yields counts of shape (n, b) with b <= 64.
 
     The counts of a resample depend only on the seed and on its index, so blocks can be drawn in any
     order.
@@ -58,10 +58,10 @@ class Draws:
         stratum.
     size : int or None
         Number of units in a resample, divided among the strata in proportion to their sizes. A unit
-        is a cluster, or a sample if there are no clusters. None draws as many units as the data
-        contain.
+        is a cluster, or a sample if there are no clusters. If None, a resample has as many units as
+        the data.
     seed : int
-        Seed of the plan. If the seed is passed as `rng`, the same plan is created again.
+        Seed of the plan. To create the same plan again, pass the seed as `rng`.
     """
 
     n: int
@@ -88,7 +88,7 @@ class Draws:
 
     @property
     def description(self) -> str:
-        """Text that describes the sampling, such as "stratified, by cluster"."""
+        """Description of the sampling scheme, such as "stratified, by cluster"."""
         properties = []
         if self.strata is not None:
             properties.append("stratified")
@@ -100,7 +100,7 @@ class Draws:
 
     @property
     def n_units(self) -> int:
-        """Number of clusters, or number of samples without clusters."""
+        """Number of clusters, or number of samples if there are no clusters."""
         return self.n if self.cluster is None else int(self.cluster.max()) + 1
 
     @property
@@ -109,7 +109,7 @@ class Draws:
         return -(-self.resamples // BLOCK_SIZE)
 
     def __iter__(self) -> Iterator[Array]:
-        """Draw the blocks one after the other."""
+        """Yield the counts of each block of resamples."""
         return map(self.counts, range(self.n_blocks))
 
     def counts(self, block: int, kernels: Any = numpy_kernels) -> Array:
@@ -139,7 +139,7 @@ class Draws:
             yield self._random_units(rng, (min(step, n_resamples - start), n_drawn))
 
     def _random_units(self, rng: np.random.Generator, shape: tuple[int, int]) -> Array:
-        """Return the indices of randomly drawn units, within the strata if there are any."""
+        """Draw units at random, within the strata if there are any, and return their indices."""
         pools = self._pools
         if pools is None:
             return rng.integers(self.n_units, size=shape, dtype=np.uint32)
@@ -172,8 +172,8 @@ def bootstrap(statistic: Statistic, draws: Draws) -> FloatArray:
     Parameters
     ----------
     statistic : callable
-        Function of counts of shape (n, b). An entry is the number of times that a sample is in a
-        resample. The function returns values of shape (..., b), with NaN for undefined values.
+        Function of counts of shape (n, b). Each count is the number of times that a sample occurs
+        in a resample. The function returns values of shape (..., b), with NaN for undefined values.
     draws : Draws
         The plan of resamples.
 

@@ -1,4 +1,4 @@
-"""Conformal p-values of exchangeability, computed from ranks in a reference sample."""
+"""Conformal p-values for tests of exchangeability, computed from ranks in a reference sample."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,10 +16,10 @@ MAX_BLOCKS: Final = 64
 
 @dataclass(frozen=True, eq=False)
 class RankBlocks:
-    """A sample that is divided into blocks at some of its order statistics.
+    """Reference sample that is divided into blocks at some of its order statistics.
 
-    Later values are compared only with the blocks. Ties are broken by uniform random numbers, so a
-    block may begin within a tie group.
+    A later value is assigned to a block and is not compared with individual values of the sample.
+    Ties are broken by uniform random numbers, so a block may begin within a tie group.
 
     Attributes
     ----------
@@ -27,8 +27,9 @@ class RankBlocks:
         The order statistics between the blocks in ascending order, and the random numbers that
         break their ties.
     n_gaps : ndarray of shape (blocks,)
-        Number of gaps between neighboring values in each block. A sample of n values has n + 1
-        gaps, and the next value falls into each gap with the same probability.
+        Number of gaps between neighboring values in each block. A sample of n values has n + 1 gaps
+        (before, between and after the values), and the next value falls into each gap with the same
+        probability.
 
     Examples
     --------
@@ -72,7 +73,7 @@ def rank_blocks(sample: AnyArray, *, blocks: int = MAX_BLOCKS, rng: Rng = 0) -> 
     Returns
     -------
     RankBlocks
-        The blocks, whose gaps `rank_p_value` counts.
+        The blocks of the sample.
 
     Raises
     ------
@@ -116,8 +117,8 @@ def rank_p_value(counts: IntArray, block: AnyArray, fraction: AnyArray) -> Float
     Notes
     -----
     The p-values are the conformal p-values of [1]_ for a score that is rounded to blocks of ranks.
-    The probability of a block is its share of the gaps. Because of the rounding, the memory does
-    not increase with the number of values.
+    The probability of a block is the number of its gaps divided by the number of all gaps. Because
+    of the rounding, the memory use does not increase with the number of values.
 
     References
     ----------
@@ -138,7 +139,7 @@ def rank_p_value(counts: IntArray, block: AnyArray, fraction: AnyArray) -> Float
 
 
 class RankCounter:
-    """Counts of a growing sample and the p-value of each new value, as in `rank_p_value`.
+    """Counts of a growing sample, which yield p-values of new values as in `rank_p_value`.
 
     Examples
     --------
@@ -154,7 +155,7 @@ class RankCounter:
         self._total = sum(self.counts)
 
     def add(self, block: int, fraction: float) -> float:
-        """Return the p-value of a value in a block, and count the value."""
+        """Return the p-value of a value in a block, and add the value to the counts."""
         n_before = sum(self.counts[:block]) + fraction * self.counts[block]
         p_value: float = n_before / self._total
         self.counts[block] += 1

@@ -1,16 +1,16 @@
-"""Influence functions, which measure the effect of one additional sample on a number.
+"""Influence functions, which measure the effect of one additional sample on a statistic.
 
-The influence of a sample on a number T is ``W dT/dw``, where w is the weight of the sample and W
+The influence of a sample on a statistic T is ``W dT/dw``, where w is the weight of the sample and W
 the total weight. Influences have mean 0, and their standard deviation yields the standard error of
-T without resampling. Most numbers depend on the samples only through the weight m and the loss l of
-each tie group. The influence on these numbers has the form ``a + b loss``, with one a and one b for
-each group.
+T without resampling. Most statistics depend on the samples only through the weight m and the loss l
+of each tie group. The influence on these statistics has the form ``a + b loss``, with one a and one
+b for each group.
 
 The threshold of a working point is selected from the data. Near a large tie group, another study
 may select another threshold, and a standard error does not describe the resulting jump of the
-number. Therefore, an interval is computed at each threshold that the data do not exclude. The
-confidence level of an interval decreases with the distance of its threshold from the data, in
-standard errors. The result is the union of the intervals.
+statistic. Therefore, an interval is computed at each threshold that the data do not exclude. The
+confidence level of an interval decreases with the distance, in standard errors, of its threshold
+from the data. The final interval is the union of these intervals.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ def row_blocks(n_rows: int) -> Iterator[slice]:
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """Derivatives of a number with respect to the weight and the loss of each tie group."""
+    """Derivatives of a statistic with respect to the weight and the loss of each tie group."""
 
     #: Shape (g,). dT/dm.
     weight: FloatArray
@@ -70,14 +70,14 @@ class Gradient:
 def gradient_from_cumulative(weight_gradient: FloatArray, loss_gradient: FloatArray) -> Gradient:
     """Convert derivatives with respect to cumulative sums to derivatives for each tie group.
 
-    The arguments are the derivatives with respect to the weight and the loss that are accepted at
-    each threshold. A group is accepted at its threshold and at all lower thresholds.
+    The arguments are the derivatives with respect to the accepted weight and the accepted loss at
+    each threshold. A tie group is accepted at its own confidence and at all lower thresholds.
     """
     return Gradient(tail_sums(weight_gradient), tail_sums(loss_gradient))
 
 
 def tail_sums(values: FloatArray) -> FloatArray:
-    """Return the sum from each entry to the last entry."""
+    """Return the sum of each entry and all later entries."""
     out: FloatArray = np.cumsum(values[::-1])[::-1]
     return out
 
@@ -126,7 +126,7 @@ def trapezoid_derivatives(value: FloatArray, *, is_flat_before_first: bool) -> F
 
 @dataclass(frozen=True)
 class InfluenceMoments:
-    """Moments of the influences on a number, which determine its standard error."""
+    """Moments of the influences on a statistic, which determine its standard error."""
 
     #: Number of samples.
     n_samples: int
@@ -151,7 +151,7 @@ def influence_moments(
     cluster: IntArray | None = None,
     repeats: FloatArray | None = None,
 ) -> InfluenceMoments:
-    """Return the moments of influences, from which their standard error is computed.
+    """Return the moments of influences, from which a standard error is computed.
 
     `weight` and `cluster` are those of `covariance`. If an entry of `influence` represents several
     equal samples, `repeats` contains the number of samples, and weights and clusters must be None.
@@ -163,7 +163,7 @@ def influence_moments(
 
 
 def _moments_of_repeated_samples(influence: FloatArray, repeats: FloatArray) -> InfluenceMoments:
-    """Return the moments if each influence is that of several equal samples."""
+    """Return the moments of influences, each of which represents several equal samples."""
     n = float(repeats.sum())
     sum_of_squares = 0.0
     sum_of_fourth_powers = 0.0
@@ -198,7 +198,7 @@ def unit_contributions(
 
 
 def unit_has_weight(weight: FloatArray, cluster: IntArray | None = None) -> BoolArray:
-    """Return whether each unit has a sample with positive weight for each number, (units, k).
+    """Return whether each unit has a sample with positive weight for each number, shape (units, k).
 
     The weights have shape (n, k). The units are those of `unit_contributions`.
     """
@@ -218,7 +218,7 @@ def _reduce_clusters(operation: np.ufunc, rows: Array, cluster: IntArray) -> Arr
 
 
 def covariance_from_contributions(contributions: FloatArray) -> FloatArray:
-    """Return the covariance (k, k) of numbers from `unit_contributions`, or NaN for one unit."""
+    """Return the covariance of k numbers from `unit_contributions`, or NaN for a single unit."""
     n_units, k = contributions.shape
     if n_units < 2:
         return np.full((k, k), np.nan)
@@ -243,9 +243,9 @@ def covariance(
     influences : ndarray of shape (n,) or (n, k)
         Influence of each sample on each number, with weighted mean 0.
     weight : ndarray of shape (n,) or (n, k), optional
-        Sample weights, on any scale. Each row counts as one observation. If weights are counts of
-        independent samples, repeat the rows instead. If a number ignores some samples, pass one
-        column for each number, in which the ignored samples have weight 0.
+        Sample weights, on any scale. Each row counts as one observation. If the weights are counts
+        of independent samples, repeat the rows instead of passing weights. If a number ignores some
+        samples, pass one column for each number, in which the ignored samples have weight 0.
     cluster : ndarray of shape (n,), optional
         Integer code of the cluster of each sample, starting at 0. Different clusters are
         independent.
@@ -255,7 +255,7 @@ def covariance(
     ndarray of shape (k, k)
         ``sum w^2 IF IF' / W^2`` times n/(n - 1), where n is the number of samples with a positive
         weight. With clusters, the weighted influences are first summed within each cluster, and n
-        is the number of clusters. NaN for a single sample or cluster.
+        is the number of clusters. The covariance is NaN for a single sample or cluster.
 
     Notes
     -----
@@ -284,7 +284,7 @@ def standard_error(
     influence : ndarray of shape (n,)
         Influence of each sample.
     weight, cluster : ndarray of shape (n,), optional
-        As in `covariance`.
+        See `covariance`.
 
     Returns
     -------
@@ -328,7 +328,7 @@ AMBIGUOUS_THRESHOLD_NOTE: Final = (
 
 
 def max_shifts_by_step(values: FloatArray, distances: FloatArray, value: float) -> FloatArray:
-    """Return the largest decrease and increase of a number up to each distance, shape (2, steps).
+    """Return the largest decrease and increase of a number within each distance, (2, steps).
 
     `values` contains the number at each plausible threshold, and `distances` the distance of this
     threshold from the data in standard errors. `value` is the number at the selected threshold.
@@ -345,15 +345,15 @@ def max_shifts_by_step(values: FloatArray, distances: FloatArray, value: float) 
 
 
 def max_shifts_of_difference(max_shifts: FloatArray) -> FloatArray:
-    """Return the largest changes of first minus second from those of both, shape (2, 2, steps)."""
+    """Return the largest decrease and increase of a difference from those of both numbers."""
     first, second = max_shifts
     return np.stack([first[0] + second[1], first[1] + second[0]])
 
 
 def remaining_squared_quantiles(level: float, distances: FloatArray) -> FloatArray:
-    """Return the squared quantile of the interval at each threshold, shape (n,).
+    """Return the squared normal quantile of the interval at each threshold, shape (n,).
 
-    A negative number means that the data exclude the threshold.
+    A negative entry means that the data exclude the threshold.
     """
     quantile = float(special.ndtri((1 + level) / 2))
     return np.asarray(DISTANCE_FACTOR * quantile**2 - distances**2)
@@ -368,7 +368,7 @@ def remaining_levels(level: float) -> FloatArray:
 
 
 def joint_p_value(p_values: FloatArray) -> float:
-    """Return the p-value over all thresholds from the p-values of tests at each distance.
+    """Combine the p-values of the tests at all plausible thresholds into one p-value.
 
     Each p-value is combined with the distance of its threshold, and the largest result is returned.
     """

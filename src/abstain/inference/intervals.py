@@ -1,4 +1,4 @@
-"""Intervals of proportions, and intervals of numbers and differences from influences."""
+"""Confidence intervals of proportions, and confidence intervals from influence functions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -73,7 +73,7 @@ class Interval:
 
     @property
     def method(self) -> str:
-        """The procedure and, for a t quantile, its degrees of freedom."""
+        """The procedure and, if it uses a t quantile, the degrees of freedom."""
         if np.isnan(self.degrees):
             return self.procedure
         return f"{self.procedure}, {format_quantile(self.degrees)}"
@@ -85,12 +85,12 @@ class Interval:
 
 
 def no_interval(level: float, note: str, standard_error: float = NAN) -> Interval:
-    """Return an interval with NaN bounds whose note states the reason."""
+    """Return an interval with NaN bounds and a note that states the reason."""
     return Interval(NAN, NAN, level, "none", standard_error, note)
 
 
 def no_difference(values: tuple[float, float], level: float, note: str) -> Difference:
-    """Return a difference without interval and test whose note states the reason."""
+    """Return a difference with NaN bounds, a NaN p-value and a note that states the reason."""
     return Difference(
         value=float(values[0]) - float(values[1]),
         low=NAN,
@@ -139,18 +139,18 @@ def interval_from_influence(
     value : float
         The number.
     influence : ndarray of shape (n,)
-        Influence of each sample, with weighted mean 0. The influence on a mean over runs is the
-        mean of the influences on the runs.
+        Influence of each sample, with weighted mean 0. For a mean over runs, pass the mean of the
+        influences on the metrics of the runs.
     level : float, default=0.95
         Confidence level, between 0 and 1.
     bounds : tuple of float, default=(0, inf)
         Range of the number, which determines the scale of the interval: logit for two finite
         bounds, log for a finite lower bound, and otherwise plain.
     failures : int or FailureCount, optional
-        Number of failures. If the number is small, the note of the interval contains a warning.
+        Number of failures. If there are few failures, the note of the interval contains a warning.
     heavy_tailed : bool, default=False
         Whether a few failures may dominate the number, as for the AURC. If True, the degrees of
-        freedom have an additional limit, and the warning appears at more failures.
+        freedom have an additional limit, and more failures are required to avoid the warning.
     max_degrees : float, default=inf
         Upper limit of the degrees of freedom, for example the size of the smallest group minus 1.
     model_variance : ModelVariance, optional
@@ -165,13 +165,13 @@ def interval_from_influence(
     Returns
     -------
     Interval
-        An interval that is symmetric on its scale, with a t quantile whose degrees of freedom are
-        estimated from the influences. If no sample changes the number, or if the value is at a
-        bound of its range, the bounds are NaN and the note states the reason.
+        An interval that is symmetric on the logit, log or plain scale. The degrees of freedom of
+        its t quantile are estimated from the influences. If no sample changes the number, or if the
+        value is at a bound of its range, the bounds are NaN and the note states the reason.
 
     Notes
     -----
-    The page docs/validation.md lists the measured coverage.
+    The page docs/validation.md lists the measured coverage of the intervals.
 
     References
     ----------
@@ -221,7 +221,7 @@ def widen_over_thresholds(
     interval_at: Callable[..., Interval],
     max_shifts: FloatArray,
 ) -> Interval:
-    """Extend an interval by the intervals of the number at other plausible thresholds.
+    """Extend an interval to cover the intervals at other plausible thresholds.
 
     `interval_at(value, level=...)` computes the interval of a number. `max_shifts` is the result of
     `influence.max_shifts_by_step`.
@@ -263,7 +263,7 @@ def _reason_for_no_interval(value: float, error: float, bounds: tuple[float, flo
 def _interval_on_scale(
     value: float, half_width: float, bounds: tuple[float, float]
 ) -> tuple[str, float, float]:
-    """Return the name of the scale, and the bounds of an interval that is symmetric on it.
+    """Return the name of a scale and the bounds of the interval that is symmetric on this scale.
 
     `half_width` is in units of the value, and `bounds` is the range of the value.
     """
@@ -283,7 +283,7 @@ def _interval_on_scale(
 
 
 def shift_on_scale(value: float, shifts: FloatArray, bounds: tuple[float, float]) -> FloatArray:
-    """Shift a number on the logit, log or plain scale, which its range determines."""
+    """Shift a number on the scale (logit, log or plain) that its range determines."""
     low, high = bounds
     if np.isfinite(low) and np.isfinite(high):
         share = (value - low) / (high - low)
@@ -317,15 +317,15 @@ def difference_from_influences(
     values : array of shape (2,)
         The two numbers.
     influences : ndarray of shape (n, 2)
-        Influence of each sample on each number. The influence on a mean over runs is the mean of
-        the influences on the runs.
+        Influence of each sample on each number. For a mean over runs, pass the mean of the
+        influences on the metrics of the runs.
     lower_is_better : bool
         The direction of the numbers, for `superiority`.
     level : float, default=0.95
         Confidence level, between 0 and 1.
     failures : int or FailureCount, optional
-        Smaller number of failures of both methods, which limits the degrees of freedom. If the
-        number is small, the note contains a warning.
+        Smaller number of failures of both methods, which limits the degrees of freedom. If there
+        are few failures, the note contains a warning.
     heavy_tailed : bool, default=False
         Whether a few failures may dominate the numbers, as for the AURC.
     bounds : tuple of float, default=(-inf, inf)
@@ -404,7 +404,7 @@ def clopper_pearson(successes: float, n: float, *, level: float = 0.95) -> Inter
     Returns
     -------
     Interval
-        The interval, which lies in [0, 1] and is often longer than the level requires.
+        The interval, which lies in [0, 1] and is conservative.
 
     Raises
     ------
@@ -437,7 +437,7 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval:
     Parameters
     ----------
     successes, n : float
-        As in `clopper_pearson`.
+        See `clopper_pearson`.
     level : float, default=0.95
         Probability that the interval contains the true proportion, on average over proportions.
 
@@ -449,7 +449,7 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval:
     Raises
     ------
     DomainError
-        As in `clopper_pearson`.
+        See `clopper_pearson`.
 
     References
     ----------
@@ -477,7 +477,7 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval:
 
 
 def effective_sample_size(proportion: float, standard_error: float) -> float:
-    """Return the number of independent samples with the same standard error of a proportion.
+    """Return the effective sample size of a proportion with this standard error.
 
     For weighted or clustered samples, pass the result as `n` to `clopper_pearson` or `wilson`, and
     the proportion times the result as the number of successes.

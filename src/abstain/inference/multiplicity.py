@@ -72,7 +72,7 @@ def adjust(p_values: AnyArray, *, method: Adjustment = "holm") -> FloatArray:
 
 
 def levels_of_tests(p_values: AnyArray, *, alpha: float, method: Adjustment = "holm") -> FloatArray:
-    """Compute the significance level at which each of several tests is decided.
+    """Compute the significance level of each test after adjustment for multiple tests.
 
     Answers: which confidence level has an interval that excludes 0 if and only if the adjusted
     test rejects?
@@ -80,7 +80,7 @@ def levels_of_tests(p_values: AnyArray, *, alpha: float, method: Adjustment = "h
     Parameters
     ----------
     p_values : array of any shape
-        In [0, 1]; NaN for a test without a result.
+        P-values in [0, 1]; NaN for a test without a result.
     alpha : float
         Probability of rejecting any true null hypothesis, above 0 and below 1.
     method : {"holm", "bonferroni", "none"}, default="holm"
@@ -89,8 +89,8 @@ def levels_of_tests(p_values: AnyArray, *, alpha: float, method: Adjustment = "h
     Returns
     -------
     ndarray of the same shape
-        An adjusted p-value is below alpha if and only if the p-value is below this level. NaN for a
-        test without a result.
+        An adjusted p-value is below alpha if and only if the p-value is below this level. The level
+        is NaN for a test without a result.
 
     Raises
     ------
@@ -102,8 +102,8 @@ def levels_of_tests(p_values: AnyArray, *, alpha: float, method: Adjustment = "h
     Notes
     -----
     Holm's method tests the smallest of m p-values at level alpha / m, the next one at level alpha /
-    (m - 1), and so on, until a test does not reject. All larger p-values have the level of the last
-    test. Intervals at these levels are not simultaneous confidence intervals.
+    (m - 1), and so on, until a test does not reject. Tests with larger p-values have the level of
+    the last test. Intervals at these levels are not simultaneous confidence intervals.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def levels_of_tests(p_values: AnyArray, *, alpha: float, method: Adjustment = "h
 
 # ------------------------------------------------------------------------------------ mean ranks
 def nemenyi(mean_ranks: AnyArray, n_blocks: int) -> FloatArray:
-    """Test each pair of mean ranks by Nemenyi's test.
+    """Run Nemenyi's test for each pair of mean ranks.
 
     Answers: which methods differ significantly if all pairs are tested?
 

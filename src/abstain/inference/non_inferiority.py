@@ -43,7 +43,8 @@ class NonInferiority:
     Attributes
     ----------
     p_value : float
-        One-sided p-value of "the first method is worse by the margin or more".
+        One-sided p-value of the null hypothesis that the first method is worse by the margin or
+        more.
     bound : float
         One-sided confidence bound of the difference (first minus second). The bound is an upper
         bound if lower is better, and otherwise a lower bound.
@@ -93,15 +94,15 @@ def non_inferiority(
         The metric of the second method. If `relative_to` is passed, the margin is a share of this
         metric, such as 0.1 for 10%.
     degrees : float, default=inf
-        Degrees of freedom of the standard error. A conservative value is (failures - 1) / 2.
+        Degrees of freedom of the standard error. A conservative choice is (failures - 1) / 2.
     level : float, default=0.95
-        Confidence level of the one-sided bound. The test has level 1 - level.
+        Confidence level of the one-sided bound. The significance level of the test is 1 - `level`.
 
     Returns
     -------
     NonInferiority
-        P-value and bound. If the difference is NaN or its standard error is 0, both are NaN and
-        `non_inferior` is False.
+        P-value and bound. If the difference is NaN or its standard error is 0, the p-value and the
+        bound are NaN and `non_inferior` is False.
 
     Raises
     ------
@@ -165,7 +166,7 @@ def non_inferiority_from_influences(
     weight: FloatArray | None = None,
     cluster: IntArray | None = None,
 ) -> NonInferiority:
-    """Run a non-inferiority test that is valid for few failures on the influences of samples.
+    """Run a non-inferiority test from influence functions, which is valid for few failures.
 
     Answers: is the cheaper method good enough, given the number of failures?
 
@@ -180,10 +181,11 @@ def non_inferiority_from_influences(
     lower_is_better : bool
         The direction of the metric.
     level : float, default=0.95
-        Confidence level of the one-sided bound, at least 0.5. The test has level 1 - level.
+        Confidence level of the one-sided bound, at least 0.5. The significance level of the test is
+        1 - `level`.
     failures, heavy_tailed, bounds, weight, cluster
         As in `abstain.inference.intervals.difference_from_influences`. The range `bounds` also
-        selects the scale.
+        determines the scale (logit, log or plain).
     model_variances : tuple of ModelVariance or None, default=(None, None)
         The variance that a model predicts for each number, as in `interval_from_influence`.
 
@@ -191,8 +193,8 @@ def non_inferiority_from_influences(
     -------
     NonInferiority
         The result of the test. If no sample changes the numbers, the bound is NaN, `non_inferior`
-        is False and the note states the reason. A method is non-inferior to a method with equal
-        influences.
+        is False and the note states the reason. If the influences of both methods are equal, the
+        first method is non-inferior.
 
     Raises
     ------
@@ -203,11 +205,11 @@ def non_inferiority_from_influences(
     -----
     If a study lacks the failures that distinguish the methods, both the difference and its standard
     error are too small. Therefore, a method is non-inferior only if three bounds are within the
-    margin. The first bound is that of Student's t with half of the degrees of freedom. The second
-    bound adds Hall's full correction for skewness [1]_. The third bound is the largest difference
-    in a joint confidence ellipse of both numbers, on the logit or log scale. With 100 or more
-    failures, all three bounds are close to the bound of the t-test. The page docs/validation.md
-    lists the measured level and power.
+    margin. The first bound uses Student's t distribution with half of the degrees of freedom. The
+    second bound adds Hall's full correction for skewness [1]_. The third bound is the largest
+    difference in a joint confidence ellipse of both numbers, on the logit or log scale. With 100 or
+    more failures, all three bounds are close to the bound of the t-test. The page
+    docs/validation.md lists the measured level and power.
 
     References
     ----------
@@ -292,7 +294,7 @@ class _Disadvantage:
         )
 
     def bound(self, tail: float) -> float:
-        """Return the upper confidence bound of the disadvantage with a tail probability."""
+        """Return the upper confidence bound of the disadvantage for a tail probability."""
         quantile = -t_quantile(1.0 - 2.0 * tail, self.degrees)
         skewed_quantile = float(invert_skewness_correction(quantile, self.skew))
         return self.value - self.standard_error * min(quantile, skewed_quantile)
@@ -307,8 +309,8 @@ class _Disadvantage:
 class JointEllipse:
     """Joint confidence ellipse of two numbers on the logit or log scale.
 
-    The ellipse is determined by the standard errors of both numbers and by the correlation of their
-    errors. With few failures, these standard errors are more stable than the standard error of the
+    The standard errors of both numbers and the correlation of their errors determine the ellipse.
+    With few failures, these standard errors are more stable than the standard error of the
     difference.
     """
 
@@ -357,7 +359,7 @@ class JointEllipse:
         )
 
     def max_difference(self, tail: float, *, first_minus_second: bool) -> float:
-        """Return the largest difference of two numbers in the ellipse with a tail probability.
+        """Return the largest difference of the two numbers in the ellipse for a tail probability.
 
         The difference is first minus second if `first_minus_second` is True, and otherwise second
         minus first.
@@ -370,7 +372,7 @@ class JointEllipse:
         return float(differences.max())
 
     def _numbers_on_ellipse(self, k: int, directions: FloatArray, tail: float) -> FloatArray:
-        """Return the first (k = 0) or second (k = 1) number on the ellipse in each direction."""
+        """Return the first (k = 0) or second (k = 1) coordinate of each point on the ellipse."""
         radius = self.standard_errors[k] * t_quantile(1.0 - 2.0 * tail, self.degrees[k])
         shifts = radius * directions
         if shifts.any():
@@ -380,7 +382,7 @@ class JointEllipse:
         return np.full(shifts.shape, self.values[k])
 
     def p_value(self, margin: float, *, first_minus_second: bool) -> float:
-        """Find the tail probability, up to 0.5, at which the largest difference is the margin."""
+        """Find the tail probability, at most 0.5, at which the largest difference is the margin."""
         low = 0.0
         high = 0.5
         if self.max_difference(high, first_minus_second=first_minus_second) >= margin:

@@ -27,12 +27,12 @@ REPLICATES_WARNING = (
 
 @dataclass(frozen=True)
 class BootstrapDifference:
-    """Difference of two methods over paired resamples.
+    """Difference between two methods over paired bootstrap resamples.
 
     Attributes
     ----------
     difference : float
-        First minus second on the original data.
+        The metric of the first method minus that of the second on the original data.
     low, high : float
         Bounds of the confidence interval.
     standard_error : float
@@ -85,7 +85,7 @@ def bootstrap_difference(
     Parameters
     ----------
     first, second : array of shape (B,)
-        The metric of each method on the same resamples. The function drops resamples with a NaN.
+        The metric of each method on the same resamples. Resamples with a NaN are dropped.
     values : tuple of float
         The metric of each method on the original data.
     lower_is_better : bool
@@ -111,9 +111,9 @@ def bootstrap_difference(
 
     Notes
     -----
-    The p-value is 1 minus the level at which a bound of the interval is 0. One is added to the
-    counts of resamples, so that the p-value is never 0. Apart from this correction, p < 1 - level
-    if and only if the interval excludes 0.
+    The p-value is 1 minus the confidence level at which a bound of the interval is 0. One is added
+    to the counts of resamples, so that the p-value is never 0. Apart from this correction, p < 1 -
+    level if and only if the interval excludes 0.
 
     References
     ----------
@@ -155,7 +155,7 @@ def bootstrap_differences(
 ) -> list[BootstrapDifference]:
     """Compute `bootstrap_difference` of every pair of methods from replicates (k, B).
 
-    The pairs have the order of `itertools.combinations`.
+    The pairs are ordered as in `itertools.combinations`.
     """
     checks.one_of(method, "method", ("percentile", "basic"))
     options = _Options(method, lower_is_better, check_level(level))
@@ -181,7 +181,7 @@ def bootstrap_differences(
 
 
 def _differences_and_ratios(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return first minus second and first divided by second, or NaN if they are undefined."""
+    """Return first - second and first / second, or NaN for undefined values."""
     with np.errstate(invalid="ignore"):
         is_equal = equal_up_to_rounding(first, second)
         differences = np.where(is_equal, 0.0, first - second)
@@ -198,7 +198,7 @@ def interval_of_test(
     The interval contains the values that `bootstrap_difference` does not reject at level `alpha`.
     `differences` contains the differences of B resamples. `is_rejected` is the result of the test,
     which decides if the p-value equals `alpha` up to rounding. The bounds are NaN if B resamples
-    cannot reject any value.
+    are too few to reject any value.
     """
     ordered = np.sort(differences[np.isfinite(differences)])
     # The p-value is 2 (n + 1) / (B + 1), where n is the number of resamples beyond the value.
@@ -215,7 +215,7 @@ def interval_of_test(
 def wilcoxon_on_replicates(
     replicates: AnyArray, *, lower_is_better: bool, adjustment: Adjustment = "holm"
 ) -> FloatArray:
-    """Apply the Wilcoxon test to bootstrap replicates, which is common but not valid.
+    """Apply the Wilcoxon test to bootstrap replicates, a common but invalid procedure.
 
     Answers: which p-values do papers report that apply this test to bootstrap replicates?
 
@@ -280,7 +280,7 @@ def _compare(
     options: _Options,
     n_dropped: int = 0,
 ) -> list[BootstrapDifference]:
-    """Compare pairs of methods by their differences over resamples, shape (pairs, B)."""
+    """Compare each pair of methods by its differences over resamples, shape (pairs, B)."""
     first, second = values
     observed = np.where(equal_up_to_rounding(first, second), 0.0, first - second)
     n_resamples = differences.shape[1]

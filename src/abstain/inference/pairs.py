@@ -1,7 +1,7 @@
-"""Pairs of numbers from the same samples: sums for their tests, and intervals of their ratios.
+"""Sums for tests of pairs of numbers from the same samples, and intervals of their ratios.
 
-Each number has an error, which is the sum of the contributions of independent units. A unit is a
-sample or a cluster of samples.
+The error of each number is the sum of the contributions of independent units. A unit is a sample or
+a cluster of samples.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,7 +48,7 @@ def pair_indices(k: int) -> tuple[IntArray, IntArray]:
 
 
 def _pairs_by_first_column(k: int) -> list[slice]:
-    """Return the slice of the pairs of each column with all later columns, for k columns."""
+    """Return, for each of k columns, the slice of the pairs with all later columns."""
     slices = []
     start = 0
     for n_later in range(k - 1, 0, -1):
@@ -59,7 +59,7 @@ def _pairs_by_first_column(k: int) -> list[slice]:
 
 @dataclass(frozen=True, eq=False)
 class PairPowerSums:
-    """Sums over the units of powers of first - ratio x second, for every pair and any ratio.
+    """Sums over the units of powers of (first - ratio x second) for every pair and any ratio.
 
     The sums are polynomials around an anchor ratio, which avoids cancellation for ratios near the
     anchor.
@@ -82,8 +82,7 @@ class PairPowerSums:
     ) -> "PairPowerSums":
         """Compute the sums from the contributions of the units to k numbers, shape (units, k).
 
-        The anchor of a pair is the ratio of its `values`, shape (k,), or 1 if a value is not
-        positive.
+        The anchor of a pair is the ratio of its two `values`, or 1 if a value is not positive.
         """
         n_units, k = contributions.shape
         first, second = pair_indices(k)
@@ -118,17 +117,17 @@ class PairPowerSums:
 
     @property
     def second_powers(self) -> FloatArray:
-        """Coefficients of the sum of second powers, shape (3, pairs)."""
+        """Polynomial coefficients of the sum of second powers, shape (3, pairs)."""
         return self.ratio_sums[_SECOND_POWER]
 
     @property
     def third_powers(self) -> FloatArray:
-        """Coefficients of the sum of third powers, shape (4, pairs)."""
+        """Polynomial coefficients of the sum of third powers, shape (4, pairs)."""
         return self.ratio_sums[_THIRD_POWER]
 
     @property
     def fourth_powers(self) -> FloatArray:
-        """Coefficients of the sum of fourth powers, shape (5, pairs)."""
+        """Polynomial coefficients of the sum of fourth powers, shape (5, pairs)."""
         return self.ratio_sums[_FOURTH_POWER]
 
     def select(self, pairs: "slice | BoolArray | IntArray") -> "PairPowerSums":
@@ -329,7 +328,7 @@ def ratio_intervals(pairs: PairedNumbers) -> tuple[FloatArray, FloatArray]:
     """Compute Fieller's interval of the ratio of each pair.
 
     The interval contains all ratios for which the t-test does not reject first - ratio x second =
-    0. A bound is 0 or inf if the test rejects no ratio on its side. The interval contains 1 if and
+    0. A bound is 0 or inf if the test rejects no ratio on this side. The interval contains 1 if and
     only if the interval of the difference contains 0.
     """
     first, second = pairs.values
@@ -371,7 +370,7 @@ def _ratio_statistic(
 
 
 def _polynomial(coefficients: FloatArray, x: FloatArray) -> FloatArray:
-    """Evaluate a polynomial, whose first coefficient is the constant term, by Horner's rule."""
+    """Evaluate a polynomial by Horner's rule. The first coefficient is the constant term."""
     value = np.zeros_like(x)
     for coefficient in coefficients[::-1]:
         value = value * x + coefficient
@@ -388,7 +387,7 @@ def _distances_to_bound(pairs: PairedNumbers, side: float) -> FloatArray:
     center = np.log(pairs.values[0] / pairs.values[1])
 
     def excess(index: IntArray, distance: FloatArray) -> FloatArray:
-        """Return the statistic minus its quantile, which is at least 0 if the test rejects."""
+        """Return the test statistic minus its quantile, which is at least 0 if the test rejects."""
         ratio = np.exp(center[index] + side * distance)
         statistic, degrees = _ratio_statistic(pairs, index, ratio)
         return -side * statistic - t_quantiles(pairs.level, degrees)
@@ -430,7 +429,7 @@ def find_roots(
     low: FloatArray,
     high: FloatArray,
 ) -> FloatArray:
-    """Find a root of one function for each pair by the method of Chandrupatla (1997).
+    """Find the root of a function for each pair by the method of Chandrupatla (1997).
 
     The function must have different signs at `low` and `high`. See
     https://doi.org/10.1016/s0965-9978(96)00051-8.

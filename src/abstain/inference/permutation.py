@@ -1,8 +1,9 @@
-"""Permutation test that randomly swaps two scores of each sample.
+"""Permutation test that swaps the two scores of randomly selected samples.
 
 Under the null hypothesis, the two scores are exchangeable. Two scores have no common scale, so each
-confidence is replaced by its mid-rank in (0, 1). If the mid-ranks of two tie groups are nearest to
-each other, both are replaced by their mean. Therefore, a swap does not split a tie group.
+confidence is replaced by its mid-rank in (0, 1). If the mid-ranks of two tie groups of different
+scores are nearest to each other, both are replaced by their mean. Therefore, a swap does not split
+a tie group.
 """
 
 from collections.abc import Callable
@@ -51,7 +52,7 @@ def permutation_test(
     rng: Rng = 0,
     cluster: AnyArray | None = None,
 ) -> PermutationResult:
-    """Test whether two scores of the same samples differ by swapping the scores at random.
+    """Run a permutation test of the difference between two scores of the same samples.
 
     Answers: would so large a difference be rare if the two scores were interchangeable?
 
@@ -90,9 +91,8 @@ def permutation_test(
     The null hypothesis is that the scores are exchangeable. Exchangeability is stronger than
     equality of the metrics, which `bootstrap_difference` tests. Because the scores have no common
     scale, tie groups of both scores are matched by their mid-ranks. If the statistic is undefined
-    after a swap, the swap counts as a larger difference. The cost is two evaluations of the
-    statistic for each permutation. For rank-weighted metrics, `permutation_test_by_ranks` is
-    faster.
+    after a swap, the swap counts as a larger difference. Each permutation requires two evaluations
+    of the statistic. For rank-weighted metrics, `permutation_test_by_ranks` is faster.
 
     References
     ----------
@@ -143,25 +143,25 @@ def permutation_test_by_ranks(
     Parameters
     ----------
     phi : callable
-        Function of an array of mid-ranks in (0, 1) that returns the weights of losses. The function
-        is ``lambda u: u`` for the AUGRC and ``lambda u: -np.log1p(-u)`` for the population form of
-        the AURC.
+        Function of an array of mid-ranks in (0, 1) that returns the weights of losses. Pass
+        ``lambda u: u`` for the AUGRC and ``lambda u: -np.log1p(-u)`` for the population form of the
+        AURC.
     first, second, n_permutations, rng, cluster
-        As in `permutation_test`. The same seed yields the same swaps.
+        See `permutation_test`. The same seed yields the same swaps.
 
     Returns
     -------
     PermutationResult
-        As in `permutation_test`.
+        See `permutation_test`.
 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `permutation_test`.
+        See `permutation_test`.
 
     Notes
     -----
-    The function sorts only once. A permutation of 10,000 samples takes about 0.1 ms.
+    The function sorts the samples only once.
 
     References
     ----------
@@ -245,7 +245,7 @@ class _SortedScores:
 
 @dataclass(frozen=True, eq=False)
 class _Swaps:
-    """Random swaps of samples or clusters, each with probability one half."""
+    """Random swaps, in which each sample or cluster is swapped with probability one half."""
 
     n_units: int
     #: Shape (n,). Cluster of each sample, or None without clusters.
@@ -298,8 +298,8 @@ def _joint_scores(
 def _joint_levels(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Replace two mid-ranks that are nearest to each other by their mean.
 
-    The arguments are the mid-ranks of the tie groups of each score, in ascending order, which does
-    not change.
+    The arguments are the mid-ranks of the tie groups of each score, in ascending order. The
+    function preserves the order.
     """
     nearest_second = _nearest_index(first, second)
     nearest_first = _nearest_index(second, first)
@@ -314,7 +314,7 @@ def _joint_levels(first: FloatArray, second: FloatArray) -> tuple[FloatArray, Fl
 
 
 def _nearest_index(values: FloatArray, candidates: FloatArray) -> IntArray:
-    """Return the (lower) index of the candidate nearest to each value, for ascending candidates."""
+    """Return the index of the nearest candidate (the lower one of two) for each value."""
     after = np.clip(np.searchsorted(candidates, values), 1, max(candidates.size - 1, 1))
     before = after - 1
     after = np.minimum(after, candidates.size - 1)

@@ -16,7 +16,7 @@ _METHOD: Final = "normal, independent samples"
 
 @dataclass(frozen=True)
 class PredictionPoweredMean:
-    """A mean that is estimated with and without predictions of the unlabeled samples.
+    """Estimates of a mean with and without the predictions for unlabeled samples.
 
     Attributes
     ----------
@@ -51,15 +51,15 @@ class PredictionPoweredMean:
 def prediction_powered_mean(
     predicted: AnyArray, loss: AnyArray, probability: AnyArray, *, level: float = 0.95
 ) -> PredictionPoweredMean:
-    """Estimate a mean loss from the predictions of all samples and the labels of a few.
+    """Estimate a mean loss from predictions for all samples and labels for a few samples.
 
     Answers: how large is the risk if I can label only 3% of the samples?
 
     Parameters
     ----------
     predicted : array of shape (n,)
-        Predicted loss of each sample, such as one minus a calibrated confidence. The prediction
-        must not use the label of the sample.
+        Predicted loss of each sample, such as one minus a calibrated confidence. The prediction for
+        a sample must not depend on its label.
     loss : array of shape (n,)
         The losses, or NaN for samples without a label.
     probability : array of shape (n,)
@@ -72,8 +72,8 @@ def prediction_powered_mean(
     -------
     PredictionPoweredMean
         The estimates with and without predictions. Both estimates are unbiased, even if the
-        predictions are poor. If all terms of the mean are equal, the bounds are NaN and the note
-        states the reason.
+        predictions are inaccurate. If all terms of the mean are equal, the bounds are NaN and the
+        note states the reason.
 
     Raises
     ------

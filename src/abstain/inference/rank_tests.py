@@ -55,14 +55,14 @@ class WilcoxonResult:
 
 
 def wilcoxon(x: AnyArray, y: AnyArray, *, alternative: Alternative = "two-sided") -> WilcoxonResult:
-    """Test whether paired values differ by Wilcoxon's signed-rank test.
+    """Run Wilcoxon's signed-rank test of whether paired values differ.
 
     Answers: are the first values significantly below or above the second values?
 
     Parameters
     ----------
     x, y : array of shape (n,)
-        The two values of each pair. The test drops pairs with a NaN.
+        The two values of each pair. Pairs with a NaN are dropped.
     alternative : {"two-sided", "less", "greater"}, default="two-sided"
         The alternative hypothesis. "less" means that the first values tend to be lower.
 
@@ -81,9 +81,9 @@ def wilcoxon(x: AnyArray, y: AnyArray, *, alternative: Alternative = "two-sided"
     Notes
     -----
     The pairs must be independent. For up to 50 pairs, the p-value is exact, also with ties [2]_.
-    With few pairs, the p-value cannot be small. For example, a one-sided p-value from five pairs is
-    at least 1/32. The normal approximation corrects for ties but not for continuity. Values and
-    differences that are equal up to rounding count as equal.
+    With few pairs, even the smallest possible p-value is large. For example, a one-sided p-value
+    from five pairs is at least 1/32. The normal approximation corrects for ties but not for
+    continuity. Values and differences that are equal up to rounding count as equal.
 
     References
     ----------
@@ -160,15 +160,15 @@ def _ranks_of_differences(differences: FloatArray, magnitude: FloatArray) -> Flo
 def pairwise_wilcoxon(
     values: AnyArray, *, lower_is_better: bool, alternative: str = "better"
 ) -> FloatArray:
-    """Test each pair of methods over independent blocks by Wilcoxon's signed-rank test.
+    """Run Wilcoxon's signed-rank test for each pair of methods over independent blocks.
 
     Answers: which methods are significantly better than others across data sets or runs?
 
     Parameters
     ----------
     values : array of shape (blocks, k)
-        The metric of each method on each data set or run. If a metric is NaN in a block, the tests
-        of this method drop the block.
+        The metric of each method on each data set or run. If the metric of a method is NaN in a
+        block, the tests of this method omit the block.
     lower_is_better : bool
         The direction of the metric.
     alternative : {"better", "two-sided"}, default="better"
@@ -177,8 +177,8 @@ def pairwise_wilcoxon(
     Returns
     -------
     ndarray of shape (k, k)
-        Entry [i, j] is the unadjusted p-value of "i is better than j", or of "i and j differ". The
-        diagonal is NaN.
+        Entry [i, j] is the unadjusted p-value for "i is better than j" (one-sided) or "i and j
+        differ" (two-sided). The diagonal is NaN.
 
     Raises
     ------
@@ -246,14 +246,14 @@ class FriedmanResult:
 
 
 def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
-    """Test whether any methods differ in rank across blocks by Friedman's test.
+    """Run Friedman's test of whether any methods differ in rank across blocks.
 
     Answers: do any of these methods differ significantly over all data sets?
 
     Parameters
     ----------
     values : array of shape (blocks, k)
-        The metric of each method on each data set or run. The test drops blocks with a NaN.
+        The metric of each method on each data set or run. Blocks with a NaN are dropped.
     lower_is_better : bool
         The direction of the metric.
 
@@ -271,11 +271,9 @@ def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
     Notes
     -----
     The blocks must be independent. If all values are equal in every block, the statistic is 0 and p
-    = 1. For small tables, the p-value is exact, also with ties. The largest such tables have 3
-    methods in about 80 blocks, 5 methods in 8 blocks, or 8 methods in 2 blocks. For larger tables,
-    the function uses the chi-square approximation, whose level is wrong for small tables. At a
-    nominal level of 5%, the approximation would reject in 12% of the cases with 4 blocks of 2
-    methods, and never with 2 blocks.
+    = 1. For small tables, the p-value is exact, also with ties. Examples of the largest such tables
+    are about 80 blocks of 3 methods, 8 blocks of 5 methods, and 2 blocks of 8 methods. For larger
+    tables, the function uses the chi-square approximation, whose level is wrong for small tables.
 
     References
     ----------
@@ -370,7 +368,7 @@ def _signed_rank_probabilities(doubled_ranks: tuple[int, ...]) -> FloatArray:
 
 
 def _exact_friedman_p_value(ranks: FloatArray) -> float | None:
-    """Return the exact p-value of Friedman's test from ranks (blocks, k), or None if too slow."""
+    """Return the exact p-value of Friedman's test from ranks (blocks, k); None for large tables."""
     doubled_ranks = np.rint(2 * ranks).astype(np.int64)
     blocks: _Blocks = tuple(sorted(tuple(sorted(row)) for row in doubled_ranks.tolist()))
     distribution = _variation_distribution(blocks)
@@ -390,7 +388,7 @@ def _variation(rank_sums: IntArray) -> IntArray:
 
 @lru_cache(maxsize=64)
 def _variation_distribution(blocks: _Blocks) -> tuple[IntArray, FloatArray] | None:
-    """Return the possible values of `_variation` and their probabilities, or None if too slow.
+    """Return the possible values of `_variation` and their probabilities, or None for large tables.
 
     All orders of the ranks within a block have equal probability.
     """

@@ -1,9 +1,9 @@
-"""Ranks of methods and rank probabilities from the joint normal distribution.
+"""Ranks of methods, and rank probabilities from a joint normal distribution of the metrics.
 
 In large samples, the metrics of several methods on the same samples are jointly normal. The
-covariance of the metrics is computed from their influence functions. The probability that one
-method is better than another and the mean rank have a closed form. The probability of each rank is
-estimated by random draws.
+covariance of the metrics is computed from their influence functions. The mean ranks and the
+probability that one method is better than another have closed forms. The probability of each rank
+is estimated by random draws.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -108,7 +108,7 @@ def ranks(
 
 
 def equal_up_to_rounding(x: FloatArray, y: FloatArray) -> BoolArray:
-    """Return whether numbers are equal up to rounding, where NaN is never equal."""
+    """Return whether numbers are equal up to rounding, where NaN is not equal to any number."""
     with np.errstate(invalid="ignore"):
         is_close = np.abs(x - y) <= ROUNDING * np.maximum(np.abs(x), np.abs(y))
     return np.asarray((x == y) | (is_close & np.isfinite(x) & np.isfinite(y)))
@@ -117,7 +117,7 @@ def equal_up_to_rounding(x: FloatArray, y: FloatArray) -> BoolArray:
 def count_better_and_equal(
     draws: FloatArray, *, lower_is_better: bool
 ) -> tuple[IntArray, IntArray]:
-    """Return how many other methods are better than each method and equal to it, in each draw.
+    """Return the numbers of better and of equal other methods, for each method and draw.
 
     `draws` and both results have the shape (methods, draws).
     """
@@ -163,7 +163,7 @@ def rank_probabilities_from_counts(better: IntArray, equal: IntArray) -> FloatAr
 
 
 def expand_to_all_methods(is_defined: Array, probabilities: FloatArray) -> FloatArray:
-    """Expand rank probabilities of the defined methods to all methods, with NaN for the others."""
+    """Expand rank probabilities to all methods, with NaN for methods without a value."""
     k = is_defined.size
     table = np.full((k, k), np.nan)
     defined_rows = np.flatnonzero(is_defined)
@@ -203,8 +203,8 @@ def superiority(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool
 
     Notes
     -----
-    The probability assumes that the observed values are the true values. It equals the normal
-    distribution function at the difference divided by its standard error.
+    The probability assumes that the observed values are the true values. This probability is the
+    normal distribution function of the difference divided by its standard error.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def expected_ranks(values: AnyArray, covariance: AnyArray, *, lower_is_better: b
     Parameters
     ----------
     values, covariance, lower_is_better
-        As in `superiority`.
+        See `superiority`.
 
     Returns
     -------
@@ -281,10 +281,10 @@ def rank_probabilities(
     Parameters
     ----------
     values, covariance, lower_is_better
-        As in `superiority`.
+        See `superiority`.
     n_draws : int, default=10000
-        Number of draws from the joint normal distribution. With the default, the standard error of
-        a probability is at most 0.005.
+        Number of draws from the joint normal distribution. With the default number of draws, the
+        standard error of a probability is at most 0.005.
     rng : int, Generator or None, default=0
         Seed of the draws.
 
@@ -347,7 +347,7 @@ def _check_moments(values: AnyArray, covariance: AnyArray) -> tuple[FloatArray, 
 
 
 def _errors_of_differences(metric: FloatArray, sigma: FloatArray) -> FloatArray:
-    """Return the standard error of the difference of each pair, or 0 if it is only rounding."""
+    """Return the standard error of the difference of each pair, or 0 if it is a rounding error."""
     variance = np.diag(sigma)
     variance_sum = variance[:, None] + variance[None, :]
     variance_of_difference = variance_sum - 2 * sigma

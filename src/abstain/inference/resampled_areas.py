@@ -1,17 +1,18 @@
 """Areas under risk-coverage curves of every resample, computed for many scores at once.
 
-Each score is sorted once, because a resample changes only how often a sample counts. The areas are
-computed from cumulative sums of these counts in the order of the score. Two facts save most of the
-work for 0/1 losses:
+Each score is sorted only once, because a resample changes only the counts of the samples. The areas
+are computed from cumulative sums of the counts in the order of the score. Two facts save most of
+the work for 0/1 losses:
 
 - AUGRC and plug-in AURC depend only on the counts and ranks of the failures.
 - Between two failures, the selective risk is F/x for F accepted failures among x accepted samples.
-  A success that is drawn k times adds a trapezoid of width k to the trapezoid AURC. Trapezoids of
-  width 1 would add a difference of two harmonic numbers. The difference between the areas is
-  F (k^3 - k) / (6 m^3) (1 + (3 k^2 - 2) / (10 m^2) + ...), where m is the center of the trapezoid.
+  A success that is drawn k times adds a trapezoid of width k to the trapezoid AURC. If the curve
+  had k trapezoids of width 1 instead, the success would add a difference of two harmonic numbers.
+  The difference between the areas is F (k^3 - k) / (6 m^3) (1 + (3 k^2 - 2) / (10 m^2) + ...),
+  where m is the center of the trapezoid.
 
-The kernels sum only the first term of this series, in single precision. Failures, ties and samples
-for which the other terms are not negligible are computed exactly.
+The kernels sum only the first term of this series, in single precision. The areas of failures, of
+ties, and of samples for which the other terms are not negligible are computed exactly.
 """
 
 import os
@@ -60,7 +61,8 @@ R = TypeVar("R")
 class Kernels(Protocol):
     """Functions that `numpy_kernels` and `numba_kernels` implement.
 
-    The rows of areas are total weight, risk, AUGRC, AURC and plug-in AURC, shape (5, b).
+    Areas have the shape (5, b), with one row each for total weight, risk, AUGRC, AURC and plug-in
+    AURC.
     """
 
     def tally(self, sampled_units: Array, counts: Array, first_column: int) -> Array:
@@ -101,7 +103,7 @@ NUMPY_KERNELS = cast("Kernels", numpy_kernels)
 
 
 def select_kernels(work: float = float("inf")) -> Kernels:
-    """Return the compiled kernels if numba is available and saves time.
+    """Return the numba kernels if numba is available and saves time, or the NumPy kernels.
 
     `work` is the product of the numbers of scores, resamples and samples. If ABSTAIN_NO_NUMBA is 1,
     the function returns the NumPy kernels.
@@ -134,8 +136,7 @@ def resampled_areas(
     """Compute areas of every resample of every score.
 
     The plug-in AURC requires samples without weights. By default, the function uses at most two
-    threads, and `select_kernels` selects the kernels. The result does not depend on the number of
-    threads.
+    threads. The result does not depend on the number of threads.
     """
     work = float(len(score_sets)) * draws.resamples * draws.n
     kernels = kernels or select_kernels(work)

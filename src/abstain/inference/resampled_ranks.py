@@ -1,4 +1,4 @@
-"""Rankings over resamples, data sets and runs, and the agreement of rankings."""
+"""Rankings of methods over resamples, data sets and runs, and agreement between rankings."""
 
 from dataclasses import dataclass
 
@@ -36,8 +36,9 @@ def rank_probabilities_of_replicates(replicates: AnyArray, *, lower_is_better: b
     -------
     ndarray of shape (k, k)
         Entry [i, r] is the share of the resamples in which method i has rank r + 1. Equal methods
-        share their ranks, so rows and columns sum to 1. A method that is NaN in all resamples has a
-        row of NaN. The function drops resamples in which another method is NaN.
+        share their ranks, so rows and columns sum to 1. A method whose metric is NaN in all
+        resamples has a row of NaN. Resamples in which the metric of another method is NaN are
+        dropped.
 
     Raises
     ------
@@ -62,7 +63,7 @@ def rank_probabilities_of_replicates(replicates: AnyArray, *, lower_is_better: b
 
 
 def _rank_probabilities(values: FloatArray, *, lower_is_better: bool) -> FloatArray:
-    """Return the share of the columns in which the method of each row has each rank."""
+    """Return the share of columns in which each method (row) has each rank."""
     better, equal = count_better_and_equal(values, lower_is_better=lower_is_better)
     return rank_probabilities_from_counts(better, equal)
 
@@ -74,8 +75,8 @@ class RankSummary:
     Attributes
     ----------
     mean, low, high : ndarray of shape (k,)
-        Mean rank, and the lowest and the highest rank of the central range. NaN for a method
-        without rank probabilities.
+        Mean rank, and the lowest and the highest rank of the central range. The values are NaN for
+        a method without rank probabilities.
     """
 
     mean: FloatArray
@@ -129,7 +130,7 @@ def rank_summary(probabilities: AnyArray, *, level: float = 0.95) -> RankSummary
 
 @dataclass(frozen=True, eq=False)
 class AggregatedRanking:
-    """A ranking over several blocks, such as data sets or runs, and its variation over resamples.
+    """Ranking of methods over blocks, such as data sets or runs, and its variation over resamples.
 
     Attributes
     ----------
@@ -177,7 +178,7 @@ def rank_then_aggregate(
     Parameters
     ----------
     replicates : array of shape (blocks, k, B)
-        The metric on each data set (or run), of each method, on each resample.
+        The metric of each method on each resample of each data set (or run).
     lower_is_better : bool
         The direction of the metric.
     level : float, default=0.95
@@ -189,8 +190,8 @@ def rank_then_aggregate(
     Returns
     -------
     AggregatedRanking
-        The ranking. The function drops blocks in which a method has no value and resamples with a
-        NaN. The note states the numbers of dropped blocks and resamples.
+        The ranking. Blocks in which a method has no value, and resamples with a NaN, are dropped.
+        The note states the numbers of dropped blocks and resamples.
 
     Raises
     ------
@@ -255,7 +256,7 @@ def aggregate_then_rank(
     Parameters
     ----------
     replicates : array of shape (blocks, k, B)
-        The metric on each data set (or run), of each method, on each resample.
+        The metric of each method on each resample of each data set (or run).
     lower_is_better : bool
         The direction of the metric.
     level : float, default=0.95
@@ -266,9 +267,9 @@ def aggregate_then_rank(
     Returns
     -------
     AggregatedRanking
-        The ranking, whose final ranks are the ranks of the mean over blocks and resamples. The
-        function drops blocks in which a method has no value and resamples with a NaN. The note
-        states the numbers of dropped blocks and resamples.
+        The ranking, whose final ranks are the ranks of the mean over blocks and resamples. Blocks
+        in which a method has no value, and resamples with a NaN, are dropped. The note states the
+        numbers of dropped blocks and resamples.
 
     Raises
     ------
@@ -352,8 +353,8 @@ class TauSummary:
     Attributes
     ----------
     mean, low, high : float
-        Mean and bounds of the central range. If no tau is defined, the numbers are NaN and `note`
-        states the reason.
+        Mean and bounds of the central range. If tau is undefined on all resamples, the mean and the
+        bounds are NaN and `note` states the reason.
     level : float
         Level of the range.
     note : str
@@ -375,13 +376,13 @@ def kendall(first: AnyArray, second: AnyArray) -> float:
     Parameters
     ----------
     first, second : array of shape (k,)
-        Ranks, or values of metrics with the same direction. The function drops methods with a NaN.
+        Ranks, or values of metrics with the same direction. Methods with a NaN are dropped.
 
     Returns
     -------
     float
-        Kendall's tau-b, which is 1 for the same order and -1 for the reverse order, and which
-        corrects for ties. NaN if fewer than two methods have values, or if all methods are tied in
+        Kendall's tau-b, which corrects for ties. The value is 1 for the same order, -1 for the
+        reverse order, and NaN if fewer than two methods have values, or if all methods are tied in
         one ranking.
 
     Raises
@@ -424,8 +425,8 @@ def agreement(
     Returns
     -------
     TauSummary
-        Mean and central range of tau. The function drops resamples with an undefined tau, and the
-        note states their number.
+        Mean and central range of tau. Resamples with an undefined tau are dropped, and the note
+        states their number.
 
     Raises
     ------
@@ -483,8 +484,8 @@ def stability(replicates: AnyArray, *, level: float = 0.95) -> TauSummary:
 
     Notes
     -----
-    Two resamples of the same data differ about as much as two samples from the population. The
-    result does not depend on the direction of the metric. The cost is k^2 B.
+    Two resamples of the same data differ about as much as two independent samples from the
+    population. The result does not depend on the direction of the metric. The cost is k^2 B.
 
     Examples
     --------
@@ -522,10 +523,10 @@ def _taus_of_pairs(signs: FloatArray) -> FloatArray:
 
 
 def _pair_signs(values: FloatArray) -> FloatArray:
-    """Return the sign of the difference of each pair of methods, scaled, shape (pairs, B).
+    """Return the scaled signs of the differences of all pairs of methods, shape (pairs, B).
 
-    Each column has length 1, so the dot product of two columns is Kendall's tau-b. If all methods
-    are tied, the column is NaN.
+    Each column has the Euclidean norm 1, so the dot product of two columns is Kendall's tau-b. If
+    all methods are tied, the column is NaN.
     """
     i, j = np.triu_indices(values.shape[0], 1)
     signs = np.sign(values[i] - values[j])
@@ -536,7 +537,7 @@ def _pair_signs(values: FloatArray) -> FloatArray:
 
 
 def _resamples_in_block(k: int) -> int:
-    """Return the number of resamples of k methods that are processed at once."""
+    """Return the number of resamples of k methods that fit into one block."""
     n_pairs = max(1, k * (k - 1) // 2)
     return max(2, _MAX_NUMBERS // n_pairs)
 

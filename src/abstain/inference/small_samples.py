@@ -1,7 +1,7 @@
 """Degrees of freedom of standard errors, and warnings about small numbers of failures.
 
 For a 0/1 loss, the failures have nearly all of the influence. With few failures, the standard error
-is an estimate from few numbers, so the interval needs a t quantile. Satterthwaite's rule computes
+is estimated from few values, so the interval requires a t quantile. Satterthwaite's rule computes
 the degrees of freedom from the influences u:
 
     2 (sum u^2)^2 / (sum u^4 - (sum u^2)^2 / n)
@@ -39,14 +39,14 @@ class FailureCount(NamedTuple):
 
 
 class ModelVariance(NamedTuple):
-    """The variance that a model predicts, and the degrees of freedom that the model adds."""
+    """Variance of a statistic under a model, and the degrees of freedom that the model adds."""
 
     variance: float
     degrees: float
 
 
 def moderate_variance(variance: float, degrees: float, model: ModelVariance) -> tuple[float, float]:
-    """Combine the variance and the degrees of freedom with those of a model."""
+    """Combine an estimated variance and its degrees of freedom with those of a model."""
     total_degrees = degrees + model.degrees
     mean_variance = (degrees * variance + model.degrees * model.variance) / total_degrees
     # The model must not reduce the variance, because samples rarely contain the outliers.
@@ -107,17 +107,17 @@ def invert_skewness_correction(
 
 
 def n_poisson_events(value: float, standard_error: float) -> float:
-    """Return the number of Poisson events with the same relative standard error as a number."""
+    """Return the Poisson count whose relative standard error equals that of a value."""
     return (value / standard_error) ** 2
 
 
 def t_quantile(level: float, degrees: float) -> float:
-    """Return the upper quantile of a central t interval with this level."""
+    """Return the upper quantile of Student's t for a central interval with this level."""
     return float(special.stdtrit(degrees, (1 + level) / 2))
 
 
 def t_quantiles(level: float, degrees: FloatArray) -> FloatArray:
-    """Return the upper quantile of central t intervals for many degrees of freedom."""
+    """Return the upper quantile of Student's t for each number of degrees of freedom."""
     return np.asarray(special.stdtrit(degrees, (1 + level) / 2))
 
 
@@ -127,7 +127,7 @@ def t_probability(x: float, degrees: float) -> float:
 
 
 def t_probabilities(x: FloatArray, degrees: FloatArray) -> FloatArray:
-    """Return the probabilities that Student's t is at most x for arrays."""
+    """Return the probability that Student's t is at most each value of `x`."""
     return np.asarray(special.stdtr(degrees, x))
 
 
@@ -154,7 +154,7 @@ def few_failures_warning(
 
 
 def as_failure_count(failures: int | FailureCount | None) -> FailureCount | None:
-    """Convert a number to a `FailureCount` among all samples."""
+    """Convert a number of failures among all samples to a `FailureCount`."""
     return FailureCount(failures) if isinstance(failures, int) else failures
 
 

@@ -28,9 +28,9 @@ class Wager:
     The capital starts at 1. If the claim is true for the conditional mean of each value, the
     capital is a nonnegative supermartingale. By Ville's inequality, the probability that the
     capital *ever* reaches 1/alpha is then at most alpha. Each bet multiplies its money by the
-    likelihood ratio of a coin whose odds differ from the claim by a fixed factor. A part of the
-    initial capital is added to the bets at each time, so that the bets detect a late change almost
-    as fast as an early change.
+    likelihood ratio of a coin whose odds differ from the claim by a fixed factor. At each time, a
+    part of the initial capital is added to the bets, so that a late change is detected almost as
+    fast as an early change.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Wager:
 
     @property
     def capital(self) -> FloatArray:
-        """Total capital of each stream, including money that is not on bets; 1 at the start."""
+        """Total capital of each stream, including money that is not yet bet. It starts at 1."""
         return np.asarray(self.money.sum(axis=-1) + unallocated_share(self.n_values))
 
     def update(self, values: AnyArray) -> "Wager":
@@ -72,7 +72,7 @@ class Wager:
         Returns
         -------
         Wager
-            The wager with t more values.
+            The wager after t more values.
 
         Raises
         ------
@@ -103,7 +103,7 @@ def wager(
         The claimed range of the mean. There is no bet against a bound of 0 or 1, because every mean
         satisfies it.
     streams : sequence of int
-        Shape of the parallel streams. The shape () is a single stream.
+        Shape of the parallel streams. The shape () stands for a single stream.
     tilts : sequence of float
         Assumed deviations of the true odds from the claim, in log-odds, with equal shares of the
         money.
@@ -121,8 +121,8 @@ def wager(
 
     Notes
     -----
-    The bets are those of [1]_, mixed over fixed stakes and starting times. A value between 0 and 1
-    counts as a fraction of a failure. The cost is one multiplication for each value and bet.
+    The bets of [1]_ are mixed over fixed stakes and starting times. Values between 0 and 1 are
+    treated as fractions of a failure. Each value requires one multiplication for each bet.
 
     References
     ----------
@@ -162,14 +162,14 @@ def wager(
 def update_money(
     money: FloatArray, value: AnyArray, n_values: int, claims: FloatArray, stakes: FloatArray
 ) -> FloatArray:
-    """Return the money on each bet after a value, which is number `n_values` of its stream."""
+    """Return the money on each bet after value number `n_values` of the stream."""
     newly_allocated = (unallocated_share(n_values - 1) - unallocated_share(n_values)) / claims.size
     factor = 1 + stakes * (np.asarray(value)[..., None] - claims)
     return np.minimum((money + newly_allocated) * factor, _MAX_MONEY)
 
 
 class RunningWager:
-    """A wager that processes one value at a time in place, with the same numbers as `Wager`."""
+    """Wager that processes one value at a time in place, with the same results as `Wager`."""
 
     def __init__(self, wager: Wager) -> None:
         self.claims = wager.claims
@@ -203,7 +203,7 @@ class RunningWager:
 
 
 def unallocated_share(n_values: int) -> float:
-    """Return the share of the initial capital that is not on bets after `n_values` values."""
+    """Return the share of the initial capital that is not yet bet after `n_values` values."""
     return 1 / math.log2(n_values + 2)
 
 
@@ -214,7 +214,7 @@ _BISECTION_STEPS: Final = 64
 def anytime_interval(
     total: AnyArray, n: AnyArray, *, level: float = 0.95, prior: tuple[float, float] = (0.5, 0.5)
 ) -> Interval:
-    """Compute a confidence interval of a mean that is valid at all times simultaneously.
+    """Compute a confidence interval of a mean that is valid at all sample sizes simultaneously.
 
     Answers: in which range is the true risk, if I inspect the interval after every label and may
     stop at any time?
@@ -234,7 +234,7 @@ def anytime_interval(
     -------
     Interval
         The interval, which lies in [0, 1] and equals [0, 1] without data. At 1,000 values, the
-        interval is about 1.5 times as long as one that is valid for a single inspection.
+        interval is about 1.5 times as long as an interval for a fixed sample size.
 
     Raises
     ------
@@ -243,11 +243,11 @@ def anytime_interval(
 
     Notes
     -----
-    The interval contains all means m that a mixture of bets does not refute. The capital of the
-    bets is a likelihood ratio. The numerator is a mixture of coins with a beta prior, and the
-    denominator is a coin with mean m. The capital is a martingale with a closed form [1]_. For
-    values strictly between 0 and 1, the interval is valid but longer than necessary [2]_. The
-    interval does not depend on the order of the values.
+    The interval contains all means m that a mixture of bets does not reject. The capital of the
+    bets is a likelihood ratio. The numerator is the likelihood of a mixture of coins with a beta
+    prior, and the denominator is the likelihood of a coin with mean m. The capital is a martingale
+    with a closed form [1]_. For values strictly between 0 and 1, the interval is valid but longer
+    than necessary [2]_. The interval does not depend on the order of the values.
 
     References
     ----------
@@ -284,12 +284,12 @@ def anytime_limits(
     max_log_ratio = -np.log(1 - check_level(level))
 
     def is_compatible(m: FloatArray) -> FloatArray:
-        """Return a mask of the means that the bets do not refute."""
+        """Return a mask of the means that the bets do not reject."""
         log_likelihood = special.xlogy(totals, m) + special.xlog1py(n_values - totals, -m)
         return np.asarray(log_mixture_likelihood - log_likelihood < max_log_ratio)
 
     def find_bound(range_bound: float) -> FloatArray:
-        """Find the compatible mean that is nearest to 0 or 1 by bisection."""
+        """Find, by bisection, the mean nearest to 0 or 1 that the bets do not reject."""
         excluded = np.full(totals.shape, range_bound)
         compatible = totals / np.maximum(n_values, 1e-300)
         for _ in range(_BISECTION_STEPS):

@@ -1,6 +1,6 @@
-"""Register a scorer and metrics for Inspect by name, such as `abstain/confident`.
+"""Registration of a scorer and metrics for Inspect under names such as `abstain/confident`.
 
-An entry point in pyproject.toml makes Inspect import this module when Inspect reads such a name.
+Inspect imports this module when it reads such a name, because of an entry point in pyproject.toml.
 """
 
 from typing import Any, Final
@@ -15,7 +15,7 @@ _AVAILABLE_INPUTS: Final = {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDEN
 
 
 def register() -> None:
-    """Register the scorer and all metrics that require only a confidence and a grade."""
+    """Register the scorer, and all metrics that require only a confidence and a grade."""
     from inspect_ai.scorer import accuracy, scorer
     from inspect_ai.util import registry_create
 

@@ -1,6 +1,6 @@
-"""Define metrics for Inspect and lm-evaluation-harness, which evaluate language models.
+"""Metrics for Inspect and lm-evaluation-harness, which evaluate language models.
 
-As an alternative, the command `abstain evaluate` reads the logs of the two programs.
+Alternatively, the command `abstain evaluate` reads the logs of both programs.
 """
 
 import math
@@ -29,7 +29,7 @@ def choice_confidence(log_likelihoods: Sequence[float]) -> float:
     Parameters
     ----------
     log_likelihoods : sequence of float
-        Log-likelihood of each choice, with at least two choices.
+        Log-likelihood of each choice. At least two choices are required.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def choice_confidence(log_likelihoods: Sequence[float]) -> float:
 
 
 def harness_aggregation(metric: str) -> Callable[[Iterable[Any]], float]:
-    """Return a function that computes a metric in lm-evaluation-harness.
+    """Return an aggregation function for lm-evaluation-harness that computes a metric.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def harness_aggregation(metric: str) -> Callable[[Iterable[Any]], float]:
     Returns
     -------
     callable
-        A function of pairs (confidence, grade), one for each document. `process_results` of the
-        task returns these pairs under the name of the metric. A refusal has the confidence None and
-        gets the lowest confidence.
+        Function of a list with a pair (confidence, grade) for each document. `process_results` of
+        the task returns these pairs under the name of the metric. If the model refused to answer,
+        the confidence must be None. It is replaced by the lowest confidence.
 
     Raises
     ------
@@ -109,10 +109,11 @@ def inspect_metric(metric: str, *, confidence: str = CONFIDENCE) -> Any:
     Returns
     -------
     inspect_ai.scorer.Metric
-        A metric for the `metrics` of a scorer. In its name, "@" and points are replaced, as in
-        "selective_risk_at_80cov". Answers with the value NOANSWER, or with the reason "refusal" or
-        "no_response", are refusals, which get the lowest confidence. Samples without a grade are
-        ignored. The grades are computed by `value_to_float` of Inspect.
+        A metric for the `metrics` of a scorer. Its name contains no "@" and no points, as in
+        "selective_risk_at_80cov". If the value is NOANSWER, or the reason is "refusal" or
+        "no_response", the answer counts as a refusal and gets the lowest confidence. Samples
+        without a grade are ignored. Grades are computed with the function `value_to_float` of
+        Inspect.
 
     Raises
     ------
@@ -147,7 +148,7 @@ def inspect_metric(metric: str, *, confidence: str = CONFIDENCE) -> Any:
 def inspect_scorer(
     inner: Any, metrics: Sequence[Any], *, confidence: str = "mean_logprob", name: str
 ) -> Any:
-    """Return a scorer for Inspect that adds the confidence of the model to another scorer.
+    """Return a scorer for Inspect that adds the confidence of the model to each score.
 
     The confidence is computed from the log-probabilities of the tokens of an answer.
 
@@ -166,7 +167,8 @@ def inspect_scorer(
     Returns
     -------
     inspect_ai.scorer.Scorer
-        A scorer that returns the scores of `inner` with the confidence in their metadata.
+        A scorer that returns the scores of `inner`, with the confidence in the metadata of each
+        score.
 
     Examples
     --------
@@ -183,7 +185,7 @@ def inspect_scorer(
 
 
 def with_confidence(inner: Any, confidence: str) -> Callable[[Any, Any], Awaitable[Any]]:
-    """Return a scorer that adds a confidence from token probabilities to another scorer."""
+    """Return a scorer that adds a confidence, computed from token probabilities, to each score."""
 
     async def score(state: Any, target: Any) -> Any:
         result = await inner(state, target)
@@ -208,7 +210,7 @@ def _is_refusal(score: Any) -> bool:
 
 
 def _is_unscored(score: Any) -> bool:
-    """Return whether a score has no grade. A refusal always has a grade, which is 0 by default."""
+    """Return whether a score has no grade. Refusals always have a grade, which is 0 by default."""
     if is_ungraded(_reason(score)):
         return True
     return _is_nan(score.value) and not _is_refusal(score)
@@ -244,7 +246,7 @@ def _confidence_of(score: Any, name: str) -> float | None:
 def _compute_metric(
     metric: str, confidence: Sequence[float | None], grades: Sequence[float]
 ) -> float:
-    """Compute a metric of graded answers. Refusals get the lowest confidence of all answers."""
+    """Compute a metric of graded answers. Refusals get the lowest confidence."""
     if not grades:
         return math.nan
     lowest = min((c for c in confidence if c is not None), default=0.0)

@@ -1,6 +1,6 @@
-"""Compute metrics as numbers by name, for training libraries and experiment trackers.
+"""Metrics for training libraries and experiment trackers.
 
-Each library is imported by the function that needs the library.
+A library is imported only when a function requires it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ _INPUTS = ("logits", "probabilities")
 
 
 def tracker_name(name: str) -> str:
-    """Replace the characters in a name that MLflow, W&B or Inspect reject or interpret."""
+    """Replace characters in a name that MLflow, W&B or Inspect do not accept."""
     return name.replace("@", "_at_").replace(".", "_").replace("-", "_")
 
 
@@ -37,7 +37,7 @@ def metric_values(
     score: str | None = None,
     prefix: str = "",
 ) -> dict[str, float]:
-    """Compute metrics, with names that all trackers accept.
+    """Compute metrics, and return their values under names that all trackers accept.
 
     Parameters
     ----------
@@ -48,15 +48,15 @@ def metric_values(
         selective risk at 80% coverage and the coverage at 5% risk.
     score : str, optional
         Confidence score: the name of a score or of a confidence column. The default is "msr" if
-        there are class scores, otherwise the first column.
+        there are class scores, and the first confidence column otherwise.
     prefix : str, default=""
         Prefix of each name, such as "val/".
 
     Returns
     -------
     dict from str to float
-        Values by name of the metric, or NaN if a metric is undefined. In names, "@" and points are
-        replaced, as in "selective_risk_at_80cov" and "cwsa_at_0_5".
+        Value of each metric by name. If a metric is undefined, its value is NaN. Names contain no
+        "@" and no points, as in "selective_risk_at_80cov" and "cwsa_at_0_5".
 
     Raises
     ------
@@ -109,10 +109,11 @@ def trainer_metrics(
     Returns
     -------
     callable
-        A function of the predictions of the trainer, which returns the result of `metric_values`.
-        It accepts outputs of shape (n, K) with labels of shape (n,), or outputs of shape (n, T, K)
-        for T tokens with labels of shape (n, T). If a model has several outputs, the first is used.
-        Samples with the label -100 are ignored. The trainer adds the prefix ``eval_`` to names.
+        A function that returns the result of `metric_values` for the predictions of the trainer.
+        Outputs have shape (n, K) and labels have shape (n,). For T tokens per sample, outputs have
+        shape (n, T, K) and labels have shape (n, T). If a model has several outputs, the first
+        output is used. Samples with the label -100 are ignored. The trainer adds the prefix
+        ``eval_`` to the names of metrics.
 
     Raises
     ------
@@ -152,7 +153,7 @@ def keras_callback(
 ) -> Any:
     """Return a Keras callback that adds metrics to the logs at the end of each epoch.
 
-    A metric in the logs can be monitored or used for early stopping.
+    Other callbacks can monitor these metrics or use them for early stopping.
 
     Parameters
     ----------
@@ -163,8 +164,8 @@ def keras_callback(
     metrics : sequence of str, optional
         As in `metric_values`.
     inputs : {"logits", "probabilities"}, default="probabilities"
-        Whether the outputs of the model are logits or probabilities. Their shape is (n, K), or
-        (n, 1) for the second of two classes.
+        Whether the outputs of the model are logits or probabilities. Outputs have shape (n, K), or
+        (n, 1) if there are two classes and only the second has an output.
     score : str, optional
         As in `metric_values`.
     batch_size : int, optional
@@ -173,8 +174,8 @@ def keras_callback(
     Returns
     -------
     keras.callbacks.Callback
-        A callback that adds metrics with names such as "val_augrc". Pass it before callbacks that
-        use these metrics.
+        A callback that adds metrics with names such as "val_augrc". In the list of callbacks, it
+        must precede callbacks that use these metrics.
 
     Raises
     ------
@@ -210,7 +211,7 @@ def evaluate_module(
     inputs: str = "probabilities",
     score: str | None = None,
 ) -> Any:
-    """Return an evaluation module of the Hugging Face library `evaluate`.
+    """Return an evaluation module for the Hugging Face library `evaluate`.
 
     Parameters
     ----------
@@ -272,7 +273,7 @@ def _validate_options(metrics: Sequence[str], inputs: str) -> list[str]:
 
 
 def _make_predictions(outputs: Any, labels: Any, inputs: str) -> Predictions:
-    """Convert the outputs of a model and labels to predictions, without ignored labels."""
+    """Convert outputs and labels to `Predictions`, without samples whose label is ignored."""
     class_scores: Array = np.asarray(outputs)
     flat_labels: Array = np.asarray(labels)
     if class_scores.ndim < 2:
@@ -295,6 +296,6 @@ def _make_predictions(outputs: Any, labels: Any, inputs: str) -> Predictions:
 
 
 def _add_first_class(second_class: Array, inputs: str) -> Array:
-    """Return the scores of two classes from those of the second class, shape (n, 2)."""
+    """Return the scores of both classes, shape (n, 2), given the scores of the second class."""
     first_class = np.zeros_like(second_class) if inputs == "logits" else 1 - second_class
     return np.column_stack([first_class, second_class])

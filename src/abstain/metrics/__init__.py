@@ -1,4 +1,4 @@
-"""Metrics of a confidence and a loss, and the catalogue `METRICS` of all metrics."""
+"""Metrics of confidence scores and losses, and the catalogue `METRICS` of all metrics."""
 
 from abstain.metrics.areas.augrc import augrc as augrc
 from abstain.metrics.areas.augrc import augrc_terms as augrc_terms

@@ -1,4 +1,4 @@
-"""Metrics of binary tasks with review or rejection: ROC AUC and average precision.
+"""ROC AUC and average precision of binary tasks in which samples are reviewed or rejected.
 
 The confidence determines which samples are reviewed or rejected. The positive score ranks the
 accepted samples.
@@ -54,9 +54,10 @@ class BinaryTask:
         return Scored(self.score, self.positive, self.scored.weight)
 
     def weights_at_coverage(self, coverage: float) -> tuple[FloatArray, FloatArray]:
-        """Return the accepted weights of positives and negatives at each score, highest first.
+        """Return the accepted weights of positives and negatives by decreasing score.
 
-        In the tie group at this coverage, the same share of each sample is accepted.
+        If only a part of a tie group is accepted, the same share of each of its samples is
+        accepted.
         """
         s = self.scored
         xp = s.xp
@@ -105,7 +106,7 @@ def binary_task(
 def _binary_task_on_device(
     confidence: AnyArray, labels: AnyArray, positive_score: AnyArray, weight: AnyArray | None
 ) -> BinaryTask | None:
-    """Validate the arguments on the device of the confidence, or return None if invalid."""
+    """Validate the arguments on the device of the confidence; return None for invalid arguments."""
     y = _move_to_device_of(confidence, labels, "labels")
     score = _move_to_device_of(confidence, positive_score, "positive_score")
     xp = namespace(confidence)
@@ -117,13 +118,13 @@ def _binary_task_on_device(
 
 
 def _move_to_device_of(reference: AnyArray, x: AnyArray, name: str) -> AnyArray:
-    """Move an array, which may be a list, to the library and device of `reference`."""
+    """Convert an array or a list to the array library and device of `reference`."""
     array = x if is_on_device(x) else checks.vector(x, name)
     return move_to_library_of(array, name, reference)
 
 
 def binary_task_of_samples(s: Scored) -> BinaryTask | MetricValue:
-    """Return the binary task of samples with two classes, or an undefined value."""
+    """Return the binary task of the samples, or an undefined value if a class is unknown."""
     reason = reason_unknown_classes(s)
     if reason:
         return undefined(reason)
@@ -132,7 +133,7 @@ def binary_task_of_samples(s: Scored) -> BinaryTask | MetricValue:
 
 
 def reason_unknown_classes(s: Scored) -> str:
-    """Return a text with the number of samples of unknown classes, or an empty text."""
+    """Return a note about the number of samples of unknown classes, or an empty string."""
     is_unknown = get_class_view(s).labels < 0
     if s.weight is not None:
         is_unknown = is_unknown & (s.weight > 0)
@@ -165,7 +166,8 @@ def oc_auc(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; only the order matters. Samples of low confidence are reviewed.
+        Confidence scores; higher means more trusted. Only the order of the scores matters. Samples
+        of low confidence are reviewed.
     labels : array of shape (n,)
         1 for the positive class, 0 for the other.
     positive_score : array of shape (n,)
@@ -173,14 +175,14 @@ def oc_auc(
     review : float, default=0.1
         Share of samples that are reviewed, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. The value is 1 if all samples are reviewed and equals the
-        ROC AUC if no sample is reviewed. NaN, with an `UndefinedMetricWarning`, if only one class
-        occurs.
+        Value in [0, 1]; **higher is better**. The value is 1 if all samples are reviewed and equals
+        the ROC AUC if no sample is reviewed. The value is NaN, with an `UndefinedMetricWarning`, if
+        only one class occurs.
 
     Raises
     ------
@@ -193,10 +195,9 @@ def oc_auc(
     Notes
     -----
     Reviewed positives rank above all other samples, and reviewed negatives rank below all other
-    samples. In the tie group at the review threshold, the same share of each sample is reviewed, so
-    the value does not depend on the order of rows. A pair with tied positive scores counts half.
-    The authors' code for streams approximates this value with bins of confidences and thresholds.
-    The cost is two sorts.
+    samples. If only a part of a tie group is reviewed, the same share of each of its samples is
+    reviewed, so the value does not depend on the order of rows. A pair with tied positive scores
+    counts as one half. The function sorts the samples twice.
 
     References
     ----------
@@ -215,7 +216,7 @@ def oc_auc(
 
 
 def compute_oc_auc(task: BinaryTask, review: float) -> MetricValue:
-    """Compute the ROC AUC if people correctly answer the least confident share."""
+    """Compute the ROC AUC if people correctly label the least confident samples."""
     positive, negative = _weights_with_oracle(task, review)
     if not has_nonzero(positive) or not has_nonzero(negative):
         return undefined("all samples have the same class")
@@ -225,7 +226,7 @@ def compute_oc_auc(task: BinaryTask, review: float) -> MetricValue:
 def _weights_with_oracle(task: BinaryTask, review: float) -> tuple[FloatArray, FloatArray]:
     """Return the weights of positives and negatives at each rank, highest rank first.
 
-    The reviewed positives have the highest rank and the reviewed negatives the lowest. All other
+    Reviewed positives have the highest rank, and reviewed negatives have the lowest rank. All other
     samples rank by score.
     """
     xp = task.scored.xp
@@ -256,28 +257,28 @@ def oc_ap(
     Parameters
     ----------
     confidence, labels, positive_score : array of shape (n,)
-        As in `oc_auc`.
+        See `oc_auc`.
     review : float, default=0.1
         Share of samples that are reviewed, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. The value is 1 if all samples are reviewed. NaN, with an
-        `UndefinedMetricWarning`, if there are no positives.
+        Value in [0, 1]; **higher is better**. The value is 1 if all samples are reviewed. The value
+        is NaN, with an `UndefinedMetricWarning`, if there are no positives.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `oc_auc`.
+        See `oc_auc`.
 
     Notes
     -----
-    The reviewed samples are those of `oc_auc`. The average precision is the area under a step
-    function, as in scikit-learn. The authors' code interpolates between thresholds. The cost is two
-    sorts.
+    The reviewed samples are selected as in `oc_auc`. The average precision is the area under a step
+    function, as in scikit-learn. The authors' code interpolates between thresholds. The function
+    sorts the samples twice.
 
     References
     ----------
@@ -295,7 +296,7 @@ def oc_ap(
 
 
 def compute_oc_ap(task: BinaryTask, review: float) -> MetricValue:
-    """Compute the average precision if people correctly answer the least confident share."""
+    """Compute the average precision if people correctly label the least confident samples."""
     positive, negative = _weights_with_oracle(task, review)
     if not has_nonzero(positive):
         return undefined("there are no positives")
@@ -318,28 +319,28 @@ def accepted_auroc(
     Parameters
     ----------
     confidence, labels, positive_score : array of shape (n,)
-        As in `oc_auc`. Samples of high confidence are accepted.
+        See `oc_auc`. Samples of high confidence are accepted.
     coverage : float, default=0.8
         Share of samples that are accepted, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, if all accepted
-        samples have the same class.
+        Value in [0, 1]; **higher is better**. The value is NaN, with an `UndefinedMetricWarning`,
+        if all accepted samples have the same class.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `oc_auc`. DomainError also if `coverage` is outside [0, 1].
+        See `oc_auc`. A DomainError is also raised if `coverage` is outside [0, 1].
 
     Notes
     -----
-    Rejecting the least confident samples can increase the accuracy and decrease this value. In the
-    tie group at the coverage, the same share of each sample is accepted. A pair with tied positive
-    scores counts half. The cost is two sorts.
+    Rejecting the least confident samples can increase the accuracy and decrease this value. If only
+    a part of a tie group is accepted, the same share of each of its samples is accepted. A pair
+    with tied positive scores counts as one half. The function sorts the samples twice.
 
     References
     ----------
@@ -383,26 +384,26 @@ def auroc_retention(
     Parameters
     ----------
     confidence, labels, positive_score, weight : array of shape (n,)
-        As in `accepted_auroc`.
+        See `accepted_auroc`.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, if only one class
-        occurs.
+        Value in [0, 1]; **higher is better**. The value is NaN, with an `UndefinedMetricWarning`,
+        if only one class occurs.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `accepted_auroc`.
+        See `accepted_auroc`.
 
     Notes
     -----
     The value is the mean of `accepted_auroc` over the coverages 1%, 2%, ..., 100%, without
-    coverages at which all accepted samples have the same class. At these coverages,
+    coverages at which all accepted samples have the same class. At the excluded coverages,
     uncertainty-baselines uses the value 1 up to the first error and 0 afterwards. Traub et al.
-    (2024) call this metric AUROC-AURC. In the tie group at a coverage, the same share of each
-    sample is accepted. The cost is two sorts and 100 sums over the samples.
+    (2024) call this metric AUROC-AURC. If only a part of a tie group is accepted, the same share of
+    each of its samples is accepted. The function sorts the samples twice.
 
     References
     ----------
@@ -429,7 +430,7 @@ def auprc_retention(
     *,
     weight: AnyArray | None = None,
 ) -> float:
-    """Compute the area under the retention curve of the precision-recall area (R-AUPRC).
+    """Compute the area under the AUPRC-coverage curve (R-AUPRC).
 
     Answers: averaged over coverages, how precisely does the score detect positives among the
     accepted samples?
@@ -437,26 +438,26 @@ def auprc_retention(
     Parameters
     ----------
     confidence, labels, positive_score, weight : array of shape (n,)
-        As in `auroc_retention`.
+        See `auroc_retention`.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, if there are no
-        positives.
+        Value in [0, 1]; **higher is better**. The value is NaN, with an `UndefinedMetricWarning`,
+        if there are no positives.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `auroc_retention`.
+        See `auroc_retention`.
 
     Notes
     -----
     The value is the mean of the average precision of the accepted samples over the coverages 1%,
     2%, ..., 100%, without coverages at which no positive is accepted. The average precision is the
     area under a step function, as in scikit-learn, whereas uncertainty-baselines computes a
-    trapezoid area. If few positives are accepted, the value is low for any ranking. The cost is
-    that of `auroc_retention`.
+    trapezoid area. If few positives are accepted, the value is low even for a good ranking. The
+    cost is that of `auroc_retention`.
 
     References
     ----------
@@ -491,7 +492,7 @@ def _auroc_and_ap_retention(task: BinaryTask) -> tuple[MetricValue, MetricValue]
 
 
 def _mean_or_undefined(values: list[float], required: str) -> MetricValue:
-    """Return the mean of the values; `required` states what a coverage needs to have a value."""
+    """Return the mean of the defined values; `required` states what a defined value requires."""
     if not values:
         return undefined(f"the accepted samples contain {required} at no coverage")
     return MetricValue(float(np.mean(values)))
@@ -506,7 +507,7 @@ def _auroc_and_ap_retention_of_samples(s: Scored) -> tuple[MetricValue, MetricVa
 def _compute_on_samples(
     compute_on_task: Callable[[BinaryTask, float], MetricValue], share: float
 ) -> Callable[[Scored], MetricValue]:
-    """Return a function of samples that computes a metric of their binary task."""
+    """Return a function that computes a binary metric from samples."""
 
     def compute(s: Scored) -> MetricValue:
         task = binary_task_of_samples(s)

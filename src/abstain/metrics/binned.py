@@ -45,17 +45,17 @@ class NonemptyBins:
 
     @cached_property
     def loss_through(self) -> FloatArray:
-        """Cumulative weight x loss, each bin included."""
+        """Sum of weight x loss over each bin and all earlier bins."""
         return np.cumsum(self.loss)
 
     @cached_property
     def loss_above(self) -> FloatArray:
-        """Cumulative weight x loss, each bin excluded."""
+        """Sum of weight x loss over all bins before each bin."""
         return np.concatenate(([0.0], self.loss_through[:-1]))
 
     @cached_property
     def min_failure_weight(self) -> FloatArray:
-        """Minimum weight of the failures that yields the total loss of each bin."""
+        """Minimum weight of failures that can produce the total loss of each bin."""
         if self.max_loss == 0:
             return np.zeros_like(self.loss)
         return np.minimum(self.loss / self.max_loss, self.weight)
@@ -66,13 +66,13 @@ class NonemptyBins:
         return float(self.through[-1])
 
     def as_tie_groups(self) -> TieGroups:
-        """Return the bins as tie groups at the largest confidence in each bin."""
+        """Return each bin as a tie group with the largest confidence in the bin."""
         # A threshold then accepts a bin if it may accept any of its samples.
         confidence = self.max_confidence.astype(f"f{self.precision // 8}")
         return TieGroups(confidence, self.weight, self.loss, self.count)
 
     def with_sorted_losses(self, *, best: bool) -> TieGroups:
-        """Return two tie groups for each bin: failures and successes, in the best or worst order.
+        """Return each bin as two tie groups (failures and successes) in the best or worst order.
 
         In the best order, the successes of a bin precede its failures.
         """
@@ -94,7 +94,7 @@ class NonemptyBins:
 
     @property
     def as_scored(self) -> Scored:
-        """The bins as samples of tie groups."""
+        """Samples that represent the bins as tie groups."""
         groups = self.as_tie_groups()
         return Scored(
             groups.confidence, groups.loss, probability=groups.confidence, precomputed_groups=groups
@@ -103,7 +103,7 @@ class NonemptyBins:
 
 @dataclass(frozen=True)
 class BinnedLimits:
-    """Limits of a metric for samples in bins."""
+    """Lower and upper limits of a metric for samples in bins."""
 
     #: Function of the bins that returns the smallest and the largest possible value.
     limits: Callable[[NonemptyBins], Limits]
@@ -114,7 +114,7 @@ class BinnedLimits:
 
 
 def limits_from_sorted_losses(compute: Callable[[Scored], MetricValue]) -> BinnedLimits:
-    """Return limits that are the values in the best and in the worst order within the bins.
+    """Return the values of a metric in the best and in the worst order within the bins.
 
     `compute` must average over ties.
     """

@@ -1,4 +1,4 @@
-"""Binned calibration errors: the difference between confidence and accuracy."""
+"""Binned calibration errors, which compare the confidence with the accuracy in bins."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -79,7 +79,7 @@ def compute_ece_right_open(s: Scored, bins: int) -> MetricValue:
 
 
 def compute_mce(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> MetricValue:
-    """Compute the largest absolute difference between confidence and accuracy of a bin."""
+    """Compute the largest absolute difference between confidence and accuracy over the bins."""
     curve = cached_reliability_curve(s, bins, binning)
     is_nonempty = curve.weight > 0
     difference = (curve.accuracy - curve.confidence)[is_nonempty]
@@ -225,7 +225,7 @@ def ece(
     Parameters
     ----------
     confidence : array of shape (n,)
-        In [0, 1], interpreted as the probability of a correct prediction.
+        Confidence in [0, 1], interpreted as the probability of a correct prediction.
     loss : array of shape (n,)
         In [0, 1]; 1 for an error under 0/1 loss.
     bins : int, default=15
@@ -234,15 +234,15 @@ def ece(
         Whether bins have equal width in confidence or about equal weight.
     convention : {"right_closed", "right_open"}, default="right_closed"
         "right_closed" uses bins (a, b], and the first bin also contains 0. "right_open" uses bins
-        [a, b), as in the CWSA reference code with ``bins=10``. In that code, no bin contains the
-        samples of confidence 1.0, but the divisor n includes them.
+        [a, b), as in the CWSA reference code with ``bins=10``. In the CWSA reference code, no bin
+        contains the samples of confidence 1.0, but the divisor n includes them.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1]; **lower is better**.
+        Value in [0, 1]; **lower is better**.
 
     Raises
     ------
@@ -258,8 +258,9 @@ def ece(
     Notes
     -----
     Bins of equal mass do not split tied confidences. The value is never NaN. The ECE does not
-    measure the ranking. For example, a constant confidence that equals the accuracy has an ECE of
-    0. The cost is one pass over the samples, and a sort for bins of equal mass.
+    measure how well the confidence ranks the samples. For example, a constant confidence that
+    equals the accuracy has an ECE of 0. The function makes one pass over the samples, which it
+    sorts first for bins of equal mass.
 
     References
     ----------
@@ -295,23 +296,23 @@ def mce(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `ece`.
+        See `ece`.
     bins : int, default=15
         Number of bins.
     binning : {"equal_width", "equal_mass"}, default="equal_width"
         Whether bins have equal width in confidence or about equal weight.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1]; **lower is better**.
+        Value in [0, 1]; **lower is better**.
 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `ece`.
+        See `ece`.
 
     Notes
     -----
@@ -357,13 +358,13 @@ def classwise_ece(
     binning : {"equal_width", "equal_mass"}, default="equal_width"
         Whether bins have equal width in probability or about equal weight.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1]; **lower is better**. With many classes, most probabilities are near 0, and so is
-        the value.
+        Value in [0, 1]; **lower is better**. With many classes, most probabilities are near 0, so
+        the value is near 0.
 
     Raises
     ------
@@ -379,7 +380,7 @@ def classwise_ece(
     -----
     The bins of each class are those of `ece`. For each class, samples of unknown classes count as
     samples of other classes. The mean includes classes without samples. The value is never NaN. The
-    cost is K times that of `ece`.
+    running time for K classes is K times that of `ece`.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The catalogue of metrics, and metrics with numbers in their names."""
+"""The catalogue of metrics, including metrics with numbers in their names."""
 
 import copyreg
 from typing import Any, Final

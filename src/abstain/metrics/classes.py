@@ -1,4 +1,4 @@
-"""Labels and predictions of samples, curves of each class, and checks for rare classes."""
+"""Labels and predictions of samples, risk curves of classes, and checks for rare classes."""
 
 from dataclasses import dataclass, replace
 
@@ -27,14 +27,14 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Sca
 
 
 def get_class_view(s: Scored) -> ClassView:
-    """Return the labels and predictions of samples, or raise an error without labels."""
+    """Return the labels and predictions of samples, or raise an error if there are no labels."""
     if s.class_view is None:
         raise MissingInputError("labels and predictions are required; got only confidence and loss")
     return s.class_view
 
 
 def get_probabilities(view: ClassView) -> AnyArray:
-    """Return the class probabilities, shape (n, K), or raise an error if the view has none."""
+    """Return the class probabilities, shape (n, K), or raise an error if there are none."""
     if view.probabilities is not None:
         return view.probabilities
     if view.log_probabilities is None:
@@ -72,7 +72,7 @@ def is_true_class(labels: IntArray, values: FloatArray) -> AnyArray:
 
 
 def select_rows(view: ClassView, rows: IntArray) -> ClassView:
-    """Return the class view of the rows with these indices."""
+    """Return the labels and predictions of the rows with these indices."""
     # A view may compute its probabilities lazily, so read each array once.
     p, log_p = view.probabilities, view.log_probabilities
     xp = namespace(rows)
@@ -132,7 +132,7 @@ def class_view_from_predictions(prediction: AnyArray, labels: AnyArray) -> Class
 
 
 def move_codes(codes: IntArray, reference: AnyArray) -> AnyArray:
-    """Move class codes to the library and device of `reference`."""
+    """Convert class codes to the array library and device of `reference`."""
     if isinstance(reference, np.ndarray):
         return to_numpy(codes, "labels")
     return move_to_library_of(codes, "labels", reference)
@@ -156,7 +156,7 @@ def class_view_from_probabilities(probabilities: AnyArray, labels: AnyArray) -> 
 
 
 def scored_with_classes(confidence: AnyArray, view: ClassView, weight: AnyArray | None) -> Scored:
-    """Combine a validated confidence with labels and predictions.
+    """Create samples from a validated confidence, labels and predictions.
 
     The loss is 1 for a wrong prediction and 0 for a correct one. All arrays are moved to the device
     of the confidence, without gradients.
@@ -277,7 +277,7 @@ class ClassCells:
 
     @property
     def balance_factor(self) -> FloatArray:
-        """Factor W/(K W_k) of each cell, by which all K classes have equal weight.
+        """Factor W/(K W_k) of each cell, which gives equal weight to all K classes.
 
         W is the weight of all samples, and W_k is the weight of the class.
         """
@@ -295,14 +295,14 @@ class ClassCells:
         return value - next_value
 
     def sum_from_cell(self, x: FloatArray) -> FloatArray:
-        """Return the sum of x over each cell and the later cells of its class."""
+        """Return the sum of x over each cell and all later cells of its class."""
         last_cells = np.flatnonzero(self.is_last_of_class)[::-1]
         reversed_starts = x.size - 1 - last_cells
         return _cumsum_by_segment(x[::-1], reversed_starts)[::-1]
 
 
 def class_cells(s: Scored) -> ClassCells:
-    """Return the samples as cells, computed once for all metrics of the samples."""
+    """Return the cells of the samples, which are computed once for all metrics."""
     return s.class_rows.cached(ClassCells.from_samples)
 
 
@@ -361,9 +361,9 @@ MAX_TOTAL_EARLY_SHARE = 0.5
 
 
 def reason_few_failures_of_class(s: Scored) -> str:
-    """Return the reason if rare classes have too few failures for an interval, or "".
+    """Return the reason why rare classes prevent an interval, or an empty string.
 
-    A small total number of failures causes a warning of the interval instead.
+    If only the total number of failures is small, the interval contains a warning instead.
     """
     cells = class_cells(s)
     rows = s.class_rows
@@ -381,7 +381,7 @@ def reason_few_failures_of_class(s: Scored) -> str:
 
 
 def reason_few_of_either_kind(s: Scored) -> str:
-    """Return the reason if the balanced accuracy has no reliable interval, or "".
+    """Return the reason why the balanced accuracy has no reliable interval, or an empty string.
 
     The interval is unreliable if rare classes have too few failures or too few successes.
     """
@@ -416,7 +416,7 @@ def _n_effective_of_sum(variance: FloatArray, counts: FloatArray) -> float:
 
 
 def _reason_too_few(n_effective: float, kinds: str, n_required: int) -> str:
-    """Return the text of the reason; the numbers in the text exclude the pseudo-count."""
+    """Return a message about rare classes, whose numbers exclude the pseudo-count."""
     n_observed = max(int(n_effective - 1.0), 0)
     return (
         f"a class is too rare: the variance is based on about {n_observed} "
@@ -427,7 +427,7 @@ def _reason_too_few(n_effective: float, kinds: str, n_required: int) -> str:
 def _reason_unseen_variance(
     n_failures: FloatArray, n_successes: FloatArray, size: FloatArray
 ) -> str:
-    """Return the reason if small classes lead to an underestimated variance, or "".
+    """Return a message if small classes cause an underestimated variance, or an empty string.
 
     The arrays contain one entry per class, and the counts include one pseudo-count.
     """
@@ -443,7 +443,7 @@ def _reason_unseen_variance(
 
 
 def reason_late_start_of_class(s: Scored) -> str:
-    """Return the reason if the selective risk of a rare class is too uncertain, or "".
+    """Return a message if the selective risk of a rare class is too uncertain, or an empty string.
 
     The risk is uncertain at thresholds that accept few samples of the class.
     """
@@ -485,7 +485,7 @@ def reason_late_start_of_class(s: Scored) -> str:
 def _loss_variance_by_class(s: Scored, cells: ClassCells) -> FloatArray:
     """Return the variance of the loss in each class.
 
-    The loss 0 and the largest loss are added to each class once.
+    Two pseudo-samples, one with loss 0 and one with the largest loss, are added to each class.
     """
     rows = s.class_rows
     loss = rows.loss.astype(np.float64)

@@ -42,12 +42,12 @@ def accuracy(prediction: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     labels : array of shape (n,)
         True class codes; -1 for a sample of an unknown class.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**.
+        Value in [0, 1]; **higher is better**.
 
     Raises
     ------
@@ -58,8 +58,8 @@ def accuracy(prediction: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
 
     Notes
     -----
-    Predictions for samples of unknown classes count as wrong. The value is never NaN. The cost is
-    one pass over the samples.
+    Predictions for samples of unknown classes count as wrong. The value is never NaN. The running
+    time is linear in the number of samples.
 
     References
     ----------
@@ -85,24 +85,25 @@ def balanced_accuracy(
     Parameters
     ----------
     prediction, labels, weight : array of shape (n,)
-        As in `accuracy`.
+        See `accuracy`.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. A constant prediction has the value 1/K with K classes.
-        NaN, with an `UndefinedMetricWarning`, if no sample has a known class.
+        Value in [0, 1]; **higher is better**. A constant prediction has the value 1/K with K
+        classes. The value is NaN, with an `UndefinedMetricWarning`, if no sample has a known class.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `accuracy`.
+        See `accuracy`.
 
     Notes
     -----
-    The mean is over the classes that occur in the labels. Samples of unknown classes are excluded.
-    If a class is too rare, so that the variance is based on fewer than 4 failures or 4 successes,
-    the value has no confidence interval and no p-value. The cost is one pass over the samples.
+    The mean includes only classes that occur in the labels. Samples of unknown classes are
+    excluded. If a class is too rare, so that the variance is based on fewer than 4 failures or 4
+    successes, the value has no confidence interval and no p-value. The running time is linear in
+    the number of samples.
 
     References
     ----------
@@ -132,14 +133,14 @@ def nll(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = 
     labels : array of shape (n,)
         True class codes from 0 to K - 1; -1 for a sample of an unknown class.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        At least 0, without upper bound; **lower is better**. Uniform probabilities have the value
-        ln K. NaN, with an `UndefinedMetricWarning`, if a sample has an unknown class or a true
-        class has probability 0.
+        Value of at least 0, without upper bound; **lower is better**. Uniform probabilities have
+        the value ln K. The value is NaN, with an `UndefinedMetricWarning`, if a sample has an
+        unknown class or a true class has probability 0.
 
     Raises
     ------
@@ -152,7 +153,7 @@ def nll(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = 
     Notes
     -----
     Probabilities are not clipped. Each row of probabilities is divided by its sum. If probabilities
-    underflow, evaluate logits instead. The cost is one pass over the samples.
+    underflow, evaluate logits instead. The running time is linear in the number of samples.
 
     References
     ----------
@@ -181,24 +182,24 @@ def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     labels : array of shape (n,)
         True class codes from 0 to K - 1; -1 for a sample of an unknown class.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 2]; **lower is better**. Uniform probabilities have the value 1 - 1/K. NaN, with an
-        `UndefinedMetricWarning`, if a sample has an unknown class.
+        Value in [0, 2]; **lower is better**. Uniform probabilities have the value 1 - 1/K. The
+        value is NaN, with an `UndefinedMetricWarning`, if a sample has an unknown class.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `nll`.
+        See `nll`.
 
     Notes
     -----
     The score sums the squared errors over the classes, as in Brier's definition. Some libraries
     halve the score for two classes, and others divide the score by K. Each row of probabilities is
-    divided by its sum. The cost is one pass over the samples.
+    divided by its sum. The running time is linear in the number of samples.
 
     References
     ----------
@@ -255,7 +256,7 @@ def compute_nll(view: ClassView, weight: FloatArray | None) -> MetricValue:
 def _drop_zero_weights(
     view: ClassView, weight: FloatArray | None
 ) -> tuple[ClassView, FloatArray | None]:
-    """Return the class view and the weights of the samples with positive weight."""
+    """Return the labels, predictions and weights of the samples with positive weight."""
     if weight is None or bool(namespace(weight).all(weight > 0)):
         return view, weight
     has_weight = weight > 0
@@ -264,7 +265,7 @@ def _drop_zero_weights(
 
 
 def _reason_unknown_classes(labels: IntArray) -> str:
-    """Return a text with the number of samples of unknown classes, or an empty text."""
+    """Return a note about the number of samples of unknown classes, or an empty string."""
     n_unknown = int(namespace(labels).count_nonzero(labels < 0))
     return f"{n_unknown} samples have an unknown class" if n_unknown else ""
 
@@ -282,7 +283,7 @@ def compute_brier(view: ClassView, weight: FloatArray | None) -> MetricValue:
 
 
 def _accuracy_of_samples(s: Scored) -> MetricValue:
-    """Compute the share of correct predictions, or 1 - mean 0/1 loss without labels."""
+    """Compute the share of correct predictions, or 1 - mean 0/1 loss if there are no labels."""
     if s.class_view is not None:
         return compute_accuracy(s.class_view, s.weight)
     return MetricValue(weighted_mean(1.0 - as_double(s.loss), s.weight))
@@ -335,7 +336,7 @@ def _brier_influence(s: Scored) -> FloatArray:
 
 
 def _loss_is_error(s: Scored) -> bool:
-    """Return whether the loss is nonzero exactly for wrong predictions."""
+    """Return whether the loss is positive for all wrong predictions and 0 for all others."""
     view = s.class_view
     if view is None:
         return True

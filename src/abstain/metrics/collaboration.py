@@ -45,19 +45,20 @@ def oc_accuracy(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; only the order matters. Samples of low confidence are reviewed.
+        Confidence scores; higher means more trusted. Only the order of the scores matters. Samples
+        of low confidence are reviewed.
     loss : array of shape (n,)
         In [0, 1]; 1 for an error.
     review : float, default=0.1
         Share of samples that are reviewed, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. The value is 1 if all samples are reviewed and equals the
-        accuracy if no sample is reviewed.
+        Value in [0, 1]; **higher is better**. The value is 1 if all samples are reviewed and equals
+        the accuracy if no sample is reviewed.
 
     Raises
     ------
@@ -69,9 +70,9 @@ def oc_accuracy(
 
     Notes
     -----
-    The value is 1 - generalized risk at a coverage of exactly 1 - `review`. In the tie group at
-    this coverage, the same share of each sample is reviewed. The authors' code for streams
-    approximates this value with bins of confidences. The value is never NaN. The cost is one sort.
+    The value is 1 - generalized risk at a coverage of exactly 1 - `review`. If only a part of a tie
+    group is reviewed, the same share of each of its samples is reviewed. The value is never NaN.
+    The function sorts the samples once.
 
     References
     ----------
@@ -126,7 +127,7 @@ def _oc_accuracy_influence(s: Scored, *, review: float) -> FloatArray:
 
 
 def _make_oc_accuracy(name: str, percent: str) -> Metric | None:
-    """Return ``oc_accuracy`` with this percentage reviewed, or None above 100%."""
+    """Return ``oc_accuracy`` for this percentage of reviewed samples, or None above 100%."""
     review = float(percent) / 100
     if review > 1:
         return None
@@ -175,7 +176,8 @@ def multiclass_oc_auc(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; only the order matters. Samples of low confidence are reviewed.
+        Confidence scores; higher means more trusted. Only the order of the scores matters. Samples
+        of low confidence are reviewed.
     labels : array of shape (n,)
         True class codes from 0 to K - 1.
     probabilities : array of shape (n, K)
@@ -183,13 +185,14 @@ def multiclass_oc_auc(
     review : float, default=0.005
         Share of samples that are reviewed, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. The value is 1 if all samples are reviewed. NaN, with an
-        `UndefinedMetricWarning`, if only one class occurs or a sample has an unknown class.
+        Value in [0, 1]; **higher is better**. The value is 1 if all samples are reviewed. The value
+        is NaN, with an `UndefinedMetricWarning`, if only one class occurs or a sample has an
+        unknown class.
 
     Raises
     ------
@@ -203,7 +206,7 @@ def multiclass_oc_auc(
     -----
     The paper defines the metric for two classes. This function averages `oc_auc` of each class
     against the rest, with the probability of the class as score, over the classes that occur. With
-    two classes, the value equals `oc_auc`. The cost is two sorts per class.
+    two classes, the value equals `oc_auc`. The function sorts the samples twice for each class.
 
     References
     ----------
@@ -248,7 +251,7 @@ def _mean_over_classes(s: Scored, kernel: _Kernel, review: float) -> MetricValue
 def _make_multiclass_metric(
     name: str, percent: str, *, kernel: _Kernel, title: str, meaning: str
 ) -> Metric | None:
-    """Return the metric with this percentage reviewed, or None above 100%."""
+    """Return the metric for this percentage of reviewed samples, or None above 100%."""
     review = float(percent) / 100
     if review > 1:
         return None

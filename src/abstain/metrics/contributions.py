@@ -33,19 +33,19 @@ def sample_contributions(
     metric: str = "augrc",
     weight: AnyArray | None = None,
 ) -> AnyArray:
-    """Compute the contribution of each sample to an area metric or to CWSA.
+    """Compute the contribution of each sample to an area such as the AUGRC, or to CWSA.
 
     Answers: which samples contribute most to this metric?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     metric : str, default="augrc"
         "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele", or "cwsa@T" or
         "cwsa_plus@T" with a threshold T in [0, 1), such as "cwsa@0.9".
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -57,8 +57,8 @@ def sample_contributions(
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `augrc`, or as in `cwsa` for CWSA. InputError also if `metric` is not one of these
-        names.
+        As in `augrc`, or as in `cwsa` for CWSA. An InputError is also raised if `metric` is not a
+        valid name.
 
     Notes
     -----
@@ -66,8 +66,8 @@ def sample_contributions(
     samples. The rank weight phi is averaged over ties. The contribution of an accepted sample of
     confidence c to CWSA is (c - T)/(1 - T) x (1 - 2 loss) x weight / W. For CWSA+, the factor is 1
     - loss instead of 1 - 2 loss, and W is the weight of the accepted samples. If no sample is
-    accepted, contributions to CWSA+ are NaN, with an `UndefinedMetricWarning`. The cost is one sort
-    for areas, and one pass over the samples for CWSA.
+    accepted, contributions to CWSA+ are NaN, with an `UndefinedMetricWarning`. The function sorts
+    the samples once for areas, and makes one pass over the samples for CWSA.
 
     References
     ----------
@@ -118,7 +118,7 @@ def _rank_weighted_losses(s: Scored, phi: RankWeight) -> AnyArray:
 
 
 def _rank_weighted_losses_in_numpy(s: Scored, phi: RankWeight) -> FloatArray:
-    """Return phi(rank) x loss x weight / W, looking up only the tie groups of failures."""
+    """Return phi(rank) x loss x weight / W from the rank weights of failures only."""
     contributions = np.zeros(s.n_rows)
     failures = np.flatnonzero(s.loss)
     if failures.size:
@@ -156,7 +156,7 @@ class GroupContributions:
     group : array of shape (k,)
         The groups, sorted.
     contribution : array of shape (k,)
-        Contribution of each group. The sum of all contributions is the metric.
+        Contribution of each group. The contributions add up to the value of the metric.
     share : array of shape (k,)
         The contribution divided by the metric, or NaN if the metric is 0.
     samples : array of shape (k,)
@@ -186,21 +186,21 @@ def group_contributions(
     metric: str = "augrc",
     weight: AnyArray | None = None,
 ) -> GroupContributions:
-    """Compute the contribution of each class or group to an area metric or to CWSA.
+    """Compute the contribution of each class or group to an area such as the AUGRC, or to CWSA.
 
     Answers: which classes, sites or subgroups contribute most to the silent failures?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     group : array of shape (n,)
         The class or group of each sample, of any type.
     metric : str, default="augrc"
         "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele", or "cwsa@T" or
         "cwsa_plus@T" with a threshold T in [0, 1), such as "cwsa@0.9".
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -210,12 +210,12 @@ def group_contributions(
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `sample_contributions`. ShapeError also if `group` has another length.
+        As in `sample_contributions`. A ShapeError is also raised if `group` has another length.
 
     Notes
     -----
-    The sum of the contributions is the metric of all samples. The contribution of a group differs
-    from the metric of the group alone. The cost is two sorts.
+    The contributions add up to the metric of all samples. The contribution of a group is not the
+    metric of the group alone. The function sorts the samples twice.
 
     References
     ----------

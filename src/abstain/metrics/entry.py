@@ -34,7 +34,7 @@ IntervalMethod: TypeAlias = Callable[[Scored, float, IntArray | None], Interval]
 
 
 class Need(StrEnum):
-    """Requirements of a metric on its inputs. Each value is the reason that reports display."""
+    """Requirements of a metric on its inputs, with the texts that reports display."""
 
     BINARY_LOSS = "needs a 0/1 loss"
     UNIT_LOSS = "needs a loss in [0, 1]"
@@ -48,7 +48,7 @@ class Need(StrEnum):
 
 @dataclass(frozen=True)
 class ResampledFormula:
-    """Formula of areas, such as the AUGRC, that yields a metric in all bootstrap resamples."""
+    """Formula that yields a metric in all bootstrap resamples from areas such as the AUGRC."""
 
     #: Names of the required areas, which `abstain.inference.resampled_areas` computes.
     areas: frozenset[str]
@@ -85,7 +85,7 @@ class PlausibleThresholds:
     """Thresholds that a working point may have in the population, given the data.
 
     Each threshold is the confidence of a tie group and is identified by the index of the group. A
-    threshold that can jump to another large tie group has no standard error.
+    metric whose threshold can jump across a large tie group has no standard error.
     """
 
     #: The samples whose tie groups define the thresholds. A row may represent several samples.
@@ -106,12 +106,12 @@ class PlausibleThresholds:
 
     @property
     def fixed_threshold_influence(self) -> FloatArray:
-        """Influence of each row on the value if the selected threshold is fixed."""
+        """Influence of each row on the value, where the selected threshold is fixed."""
         return self.influence_at_vertex(self.rows, self.vertex)
 
     @property
     def reach(self) -> FloatArray:
-        """Largest decrease and largest increase of the value by distance, shape (2, steps)."""
+        """Largest decrease and largest increase of the value within each distance, (2, steps)."""
         return max_shifts_by_step(self.values, self.distances, self.value)
 
 
@@ -151,7 +151,7 @@ class Identity:
         Whether the metric depends only on the classifier and is therefore equal for all scores.
     violated_requirements : tuple of str, or None
         The requirements R1 to R5 that the metric violates according to Traub et al. (2024, section
-        2.4). None if the paper does not assess the metric.
+        2.4). None if Traub et al. do not assess the metric.
     requirements_from : str
         Name of another metric whose violated requirements also apply to this metric, or empty.
     """
@@ -171,12 +171,13 @@ class Identity:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Computation of a metric and its error, and properties that the tests check.
+    """Computation of a metric and of its error, and properties that the test suite checks.
 
     Attributes
     ----------
     compute : callable
-        Function of a `Scored` that meets the needs. The function returns a `MetricValue`.
+        Function of a `Scored` that meets the requirements in `needs`. The function returns a
+        `MetricValue`.
     low, high : float
         The declared range, for losses in [0, 1].
     needs : frozenset of Need
@@ -192,8 +193,8 @@ class Measurement:
         only in large samples.
     gradients : frozenset of str
         Inputs with respect to which the value is differentiable: "loss", "confidence" and
-        "probabilities". The gradient of "confidence" is for its values, because the order has no
-        gradient. Empty for metrics that count samples.
+        "probabilities". The gradient for "confidence" is with respect to its values, because the
+        order has no gradient. Empty for metrics that count samples.
     rank_weight : callable or None
         Function of tie groups that returns the rank weights phi. None if the metric is not the mean
         of phi x loss.
@@ -239,14 +240,15 @@ class Measurement:
         a large number of samples can have.
     upper_limit_of_zero : callable or None
         Function of the number of independent samples and the confidence level. The function returns
-        the upper confidence limit of a value of 0.
+        the upper confidence limit if the value is 0.
     resampled : ResampledFormula or None
         Formula that computes the value in all resamples.
     replicates : callable or None
         Function of several scores of the same samples and of the draws. The function returns the
         values in every resample.
     binned : BinnedLimits or None
-        Limits of the value for binned samples. A stream with bounded memory bins its samples.
+        Limits of the value for binned samples. Streams with bounded memory store their samples in
+        bins.
     """
 
     compute: Callable[[Scored], MetricValue]
@@ -298,7 +300,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class DisplayOptions:
-    """Options of reports that print a metric.
+    """Options for the display of a metric in reports.
 
     Attributes
     ----------
@@ -310,8 +312,7 @@ class DisplayOptions:
         Whether reports print the value times 1000, as the literature does. The stored value is a
         fraction.
     headline : int or None
-        The position among the metrics at the top of a report. None for metrics that are not at the
-        top.
+        The position among the metrics at the top of a report. None if the metric is not among them.
     """
 
     short_title: str = ""
@@ -339,7 +340,7 @@ class Metric:
     display: DisplayOptions = DisplayOptions()
 
     def __new__(cls, *_: object, **fields: object) -> Self:
-        """Raise an error for fields of abstain 0.1, in which a metric was one flat record."""
+        """Raise an error for fields other than the three parts, such as those of abstain 0.1."""
         misplaced = fields.keys() - {"identity", "measurement", "display"}
         if misplaced:
             raise InputError(
@@ -366,7 +367,7 @@ class Metric:
 
     @property
     def compute(self) -> Callable[[Scored], MetricValue]:
-        """The function that computes the value from samples that meet the needs."""
+        """The function that computes the value from samples that meet the requirements."""
         return self.measurement.compute
 
     def reason_not_applicable(self, scored: Scored) -> str:
@@ -377,7 +378,7 @@ class Metric:
 
     @property
     def reason_without_interval(self) -> str:
-        """Why the metric has no analytic interval, and what to use instead; otherwise empty."""
+        """Reason why the metric has no analytic interval, or an empty string if it has one."""
         if self.measurement.influence is not None:
             return ""
         reason = self.measurement.no_influence_reason
@@ -385,7 +386,7 @@ class Metric:
 
     @property
     def failure_population(self) -> str:
-        """The samples whose failures are counted, as " among the accepted"; empty for all."""
+        """Phrase that names the samples whose failures are counted; empty for all samples."""
         measurement = self.measurement
         if measurement.n_failures in {None, count_failures}:
             return ""
@@ -455,7 +456,7 @@ class Family:
         return tuple(metrics)
 
     def _match_numbers(self, name: str, number_pattern: str) -> tuple[str, ...] | None:
-        """Return the text of each number, or None if the name belongs to another family."""
+        """Return the numbers in a name as texts, or None if the name belongs to another family."""
         pattern = re.escape(self.pattern).replace(r"\{\}", f"({number_pattern})")
         match = re.fullmatch(pattern, name)
         return None if match is None else match.groups()
@@ -468,7 +469,8 @@ _NUMBER = r"\d+(?:\.\d+)?"
 def expand_range(text: str) -> list[str]:
     """Return the evenly spaced numbers of a range ``low:high:count``.
 
-    The numbers are text with at most twelve decimals. A single number is returned as a list.
+    The numbers are formatted with at most twelve decimals. For a single number, the list has one
+    entry.
 
     Examples
     --------
@@ -495,7 +497,7 @@ METRICS: Catalogue[Metric] = Catalogue("metric")
 def compute_metrics(metrics: Sequence[Metric], s: Scored) -> list[MetricValue]:
     """Compute several metrics, and compute the metrics of each family together.
 
-    All metrics must apply to the samples.
+    The samples must meet the requirements of all metrics.
     """
     values: dict[int, MetricValue] = {}
     indices_by_family: dict[Any, list[int]] = {}

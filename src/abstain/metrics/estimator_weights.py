@@ -78,7 +78,7 @@ def rank_weights(
     Raises
     ------
     InputError
-        If `n` or `draws` is not an integer of at least 1, or `estimator` is not one of these names.
+        If `n` or `draws` is not an integer of at least 1, or `estimator` is not a valid name.
 
     See Also
     --------
@@ -87,8 +87,8 @@ def rank_weights(
 
     Notes
     -----
-    The "plugin" weights have mean 1, and the "log" weights are smaller at every rank. The cost is
-    O(n), or O(n x draws) for "monte-carlo".
+    The "plugin" weights have mean 1, and the "log" weights are smaller at every rank. The running
+    time is O(n), or O(n x draws) for "monte-carlo".
 
     References
     ----------
@@ -136,7 +136,7 @@ def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -
     DomainError
         If a rank is not in [0, 1).
     InputError
-        If `area` is not one of these names.
+        If `area` is not a valid name.
 
     Notes
     -----
@@ -181,7 +181,7 @@ def population_aurc(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale, only the order matters.
+        Confidence scores; higher means more trusted. Only the order of the scores matters.
     loss : array of shape (n,)
         Finite and non-negative.
     form : {"reweighted", "definition"}, default="reweighted"
@@ -189,28 +189,28 @@ def population_aurc(
         of each tie group. "definition" is the mean selective risk over the thresholds at the
         confidences of all samples. A threshold accepts tied samples together.
     weight : array of shape (n,), optional
-        The share of the population that each sample represents. The scale of the weights does not
+        The share of the population that each sample represents. Only the ratios of the weights
         matter.
 
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1]; **lower is better**.
+        Value in [0, 1] for losses in [0, 1]; **lower is better**.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `aurc`.
+        See `aurc`.
     InputError
-        If `form` is not one of these names.
+        If `form` is not a valid name.
 
     Notes
     -----
     Each sample represents the share 1/n of the population. The weight of a tie group between the
-    ranks a and b in "reweighted" is ``1 + ((1-b) ln(1-b) - (1-a) ln(1-a)) / (b-a)``. This form
-    accepts a random part of a tie group, and "definition" accepts entire tie groups. Without ties,
-    "definition" equals the plug-in estimator, and the two forms differ by at most (largest
-    loss)/(2n). The cost is one sort.
+    ranks a and b in "reweighted" is ``1 + ((1-b) ln(1-b) - (1-a) ln(1-a)) / (b-a)``. The form
+    "reweighted" accepts a random part of a tie group, whereas "definition" accepts entire tie
+    groups. Without ties, "definition" equals the plug-in estimator, and the two forms differ by at
+    most (largest loss)/(2n). The function sorts the samples once.
 
     References
     ----------
@@ -244,7 +244,7 @@ def monte_carlo_aurc(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale, only the order matters.
+        Confidence scores; higher means more trusted. Only the order of the scores matters.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     draws : int, default=1000
@@ -257,13 +257,13 @@ def monte_carlo_aurc(
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1], up to the random error of the draws; **lower is better**.
-        The expected value over the draws is the plug-in estimator.
+        Value in [0, 1] for losses in [0, 1], up to the random error of the draws; **lower is
+        better**. The expected value over the draws equals the plug-in estimate.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `aurc`. DomainError also if a weight is not an integer.
+        See `aurc`. A DomainError is also raised if a weight is not an integer.
     InputError
         If `draws` is not an integer of at least 1.
 
@@ -273,7 +273,7 @@ def monte_carlo_aurc(
     The weight is the mean of -ln(1 - u) over draws from this distribution. The weight converges to
     the plug-in weight H_n - H_{n-r}, with an error proportional to 1/sqrt(draws). Weights are
     averaged over tie groups. To evaluate a score, use ``aurc(..., estimator="plugin")`` instead.
-    The cost is n x draws random numbers.
+    The function draws n x `draws` random numbers.
 
     References
     ----------

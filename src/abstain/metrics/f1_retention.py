@@ -37,19 +37,19 @@ def f1_auc(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale, only the order matters.
+        Confidence scores; higher means more trusted. Only the order of the scores matters.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     acceptable_loss : float, default=0.0
         The largest loss of an acceptable prediction.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, if no prediction
-        is acceptable.
+        Value in [0, 1]; **higher is better**. The value is NaN, with an `UndefinedMetricWarning`,
+        if no prediction is acceptable.
 
     Raises
     ------
@@ -63,10 +63,10 @@ def f1_auc(
     At each distinct confidence, precision is the share of acceptable predictions among the retained
     samples. Recall is the share of acceptable predictions that are retained. F1 is the harmonic
     mean of precision and recall, and 0 if no sample is retained. The area over the retained share
-    is computed by the trapezoid rule. Without ties, the Shifts code prints n/(n + 1) times this
+    is computed by the trapezoid rule. Without ties, the Shifts code returns n/(n + 1) times this
     value. Use the metric to compare scores of one model, but not to compare models. For example,
     the value is 0.614 if all predictions are acceptable, and 0.715 for the best order if 55% of the
-    predictions are acceptable. The cost is one sort.
+    predictions are acceptable. The function sorts the samples once.
 
     References
     ----------
@@ -110,7 +110,7 @@ def _compute_f1_auc(s: Scored, acceptable_loss: float = 0.0) -> MetricValue:
 def _areas_of_merged_groups(
     groups: TieGroups, merged: IntArray, n_acceptable: float, f1: FloatArray
 ) -> FloatArray:
-    """Return the trapezoid area under F1 over each merged group.
+    """Return the trapezoid area under the F1-retention curve over each merged group.
 
     A merged group contains the positions k = a + 1, ..., b. Its samples are either all acceptable
     or all unacceptable.

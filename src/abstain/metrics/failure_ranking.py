@@ -59,17 +59,17 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale, only the order matters.
+        Confidence scores; higher means more trusted. Only the order of the scores matters.
     loss : array of shape (n,)
         1 for a failure, 0 for a success.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. The expected value of a random order is 0.5. NaN, with an
-        `UndefinedMetricWarning`, if there are no failures or no successes.
+        Value in [0, 1]; **higher is better**. The expected value of a random order is 0.5. The
+        value is NaN, with an `UndefinedMetricWarning`, if there are no failures or no successes.
 
     Raises
     ------
@@ -80,8 +80,8 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
 
     Notes
     -----
-    A tied pair counts half. The value does not depend on the number of failures, so a classifier
-    with more errors may have a better value. The cost is one sort.
+    A tied pair counts as one half. The AUROC does not depend on the number of failures, so a
+    classifier with more errors may have a higher AUROC. The function sorts the samples once.
 
     References
     ----------
@@ -118,23 +118,24 @@ def failure_ap_success(
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `failure_auroc`.
+        See `failure_auroc`.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. A random order has about the accuracy as its value. NaN,
-        with an `UndefinedMetricWarning`, if there are no successes.
+        Value in [0, 1]; **higher is better**. For a random order, the value is about the accuracy.
+        The value is NaN, with an `UndefinedMetricWarning`, if there are no successes.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `failure_auroc`.
+        See `failure_auroc`.
 
     Notes
     -----
     The value equals ``average_precision_score(1 - loss, confidence)`` of scikit-learn, which does
-    not interpolate. Samples with equal confidence share a threshold. The cost is one sort.
+    not interpolate. Samples with equal confidence share a threshold. The function sorts the samples
+    once.
 
     References
     ----------
@@ -171,23 +172,24 @@ def failure_ap_error(
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `failure_auroc`.
+        See `failure_auroc`.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. A random order has about the error rate as its value. NaN,
-        with an `UndefinedMetricWarning`, if there are no failures.
+        Value in [0, 1]; **higher is better**. For a random order, the value is about the error
+        rate. The value is NaN, with an `UndefinedMetricWarning`, if there are no failures.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `failure_auroc`.
+        See `failure_auroc`.
 
     Notes
     -----
     The value equals ``average_precision_score(loss, -confidence)`` of scikit-learn, which does not
-    interpolate. Samples with equal confidence share a threshold. The cost is one sort.
+    interpolate. Samples with equal confidence share a threshold. The function sorts the samples
+    once.
 
     References
     ----------
@@ -217,7 +219,7 @@ def _compute_ap_error(s: Scored) -> MetricValue:
 def fpr_at_tpr(
     confidence: AnyArray, loss: AnyArray, *, tpr: float = 0.95, weight: AnyArray | None = None
 ) -> float:
-    """Compute the false positive rate of failure detection at a true positive rate.
+    """Compute the false positive rate of failure detection at a given true positive rate.
 
     Answers: if 95% of the correct predictions must be accepted, which share of the errors is
     accepted too?
@@ -225,29 +227,29 @@ def fpr_at_tpr(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `failure_auroc`.
+        See `failure_auroc`.
     tpr : float, default=0.95
         True positive rate, the share of successes to accept, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1]; **lower is better**. NaN, with an `UndefinedMetricWarning`, if there are no
-        failures or no successes.
+        Value in [0, 1]; **lower is better**. The value is NaN, with an `UndefinedMetricWarning`, if
+        there are no failures or no successes.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `failure_auroc`. DomainError also if `tpr` is outside [0, 1].
+        See `failure_auroc`. A DomainError is also raised if `tpr` is outside [0, 1].
 
     Notes
     -----
     The value is the share of failures accepted at the largest threshold whose true positive rate is
     at least `tpr`, without interpolation. FD-Shifts uses a true positive rate of 0.9495, so pass
     ``tpr=0.9495`` to reproduce its values. FD-Shifts omits collinear points of the ROC curve, so
-    with ties it may use a smaller threshold. The cost is one sort.
+    with ties it may use a smaller threshold. The function sorts the samples once.
 
     References
     ----------
@@ -307,7 +309,7 @@ def _precision_gradient(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the derivatives of the average precision by positive and negative weight at each rank.
 
-    The arrays are in order of detection.
+    The arrays are ordered from the first to the last detected rank.
     """
     positive_through = np.cumsum(positive)
     weight_through = np.cumsum(positive + negative)

@@ -20,7 +20,7 @@ PowerSum: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 def cached_influence(influence: InfluenceFunction) -> InfluenceFunction:
-    """Decorate an influence function whose result several metrics of the same samples use."""
+    """Decorate an influence function to cache its result, which several metrics share."""
 
     @wraps(influence)
     def recall(s: Scored) -> FloatArray:
@@ -33,12 +33,12 @@ def cached_influence(influence: InfluenceFunction) -> InfluenceFunction:
 
 
 def accepts_group_rows(influence: InfluenceFunction) -> InfluenceFunction:
-    """Mark an influence function that accepts `Scored.group_rows` and needs no classes."""
+    """Mark an influence function that accepts `Scored.group_rows` and requires no classes."""
     return _mark_required_rows(influence, "group_rows")
 
 
 def accepts_class_rows(influence: InfluenceFunction) -> InfluenceFunction:
-    """Mark an influence function that accepts `Scored.class_rows` and needs classes."""
+    """Mark an influence function that accepts `Scored.class_rows` and requires classes."""
     return _mark_required_rows(influence, "class_rows")
 
 

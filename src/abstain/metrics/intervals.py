@@ -49,7 +49,7 @@ def metric_interval(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted.
+        Confidence scores; higher means more trusted.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     metric : str, default="augrc"
@@ -57,7 +57,7 @@ def metric_interval(
     level : float, default=0.95
         Confidence level, between 0 and 1.
     weight : array of shape (n,), optional
-        Sample weights, on any scale. The width of the interval treats each row as one observation.
+        Sample weights, on any scale. The interval treats each row as one observation.
     group : array of shape (n,), optional
         Cluster of each sample, such as a patient or a site, of any type. Samples within a cluster
         may be dependent, but different clusters must be independent.
@@ -71,16 +71,16 @@ def metric_interval(
     Raises
     ------
     ShapeError, DomainError, UnknownNameError
-        As in `augrc`. DomainError also if `level` is not between 0 and 1, and UnknownNameError if
-        no metric has this name.
+        See `augrc`. A DomainError is also raised if `level` is not between 0 and 1, and an
+        UnknownNameError if no metric has this name.
     InputError
-        If the metric needs other inputs than confidence and loss, or another loss.
+        If the metric requires inputs other than confidence and loss, or another kind of loss.
 
     Notes
     -----
     The interval uses t quantiles on a logit or log scale. The degrees of freedom are estimated from
     the influences, so few failures yield a wider interval. If the influences do not vary, the
-    function returns an exact interval. The cost is one sort.
+    function returns an exact interval. The function sorts the samples once.
 
     References
     ----------
@@ -131,7 +131,7 @@ def metric_difference(
     level : float, default=0.95
         Confidence level, between 0 and 1.
     weight, group : array of shape (n,), optional
-        As in `metric_interval`.
+        See `metric_interval`.
 
     Returns
     -------
@@ -142,12 +142,12 @@ def metric_difference(
     Raises
     ------
     ShapeError, DomainError, UnknownNameError, InputError
-        As in `metric_interval`. InputError also if the metric has no influence function.
+        See `metric_interval`. An InputError is also raised if the metric has no influence function.
 
     Notes
     -----
     The comparison is paired. The standard error is computed from the difference of the two
-    influences of each sample. The cost is two sorts.
+    influences of each sample. The function sorts the samples twice.
 
     References
     ----------
@@ -182,7 +182,7 @@ def metric_difference(
 
 
 def check_needs(metric: Metric, s: Scored) -> None:
-    """Raise an error if the metric needs other inputs than confidence and loss."""
+    """Raise an error if the metric requires inputs other than confidence and loss."""
     unmet_needs = metric.reason_not_applicable(s)
     if unmet_needs:
         raise InputError(
@@ -335,7 +335,7 @@ def influence_matrix(
 def fixed_threshold_influences(
     metric: Metric, scored_sets: Sequence[Scored], cluster: IntArray | None
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return the influences on a metric whose thresholds are fixed, and the effect of thresholds.
+    """Return the influences on a metric at fixed thresholds, and the effects of other thresholds.
 
     The influences of k scores have shape (n, k). The second array contains the largest decrease and
     increase of the value over plausible thresholds, shape (k, 2, steps). The function returns None
@@ -357,7 +357,7 @@ def fixed_threshold_influences(
 
 
 def _influence_or_nan(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
-    """Return the influences on a metric, or NaN without a value or an influence function."""
+    """Return the influences on a metric, or NaN if the metric or its influences are undefined."""
     if metric.compute(s).reason:
         return np.full(s.n_rows, np.nan)
     influence = error_influence_of(metric, s, cluster)

@@ -65,19 +65,20 @@ def oscr(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale, only the order matters.
+        Confidence scores; higher means more trusted. Only the order of the scores matters.
     prediction : array of shape (n,)
         Predicted class codes 0, 1, ...
     labels : array of shape (n,)
         True class codes; -1 for a sample of an unknown class.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        From 0 to the accuracy on the known classes; **higher is better**. NaN, with an
-        `UndefinedMetricWarning`, if no sample has an unknown class or no sample has a known class.
+        Value between 0 and the accuracy on the known classes; **higher is better**. The value is
+        NaN, with an `UndefinedMetricWarning`, if no sample has an unknown class or no sample has a
+        known class.
 
     Raises
     ------
@@ -91,8 +92,8 @@ def oscr(
     -----
     OSCR is the area under the correct classification rate as a function of the false positive rate.
     The value equals the accuracy on the known classes times the AUROC of correct predictions
-    against samples of unknown classes. A tied pair counts half, although the inequalities of the
-    paper count a tied pair as 0. The cost is one sort.
+    against samples of unknown classes. A tied pair counts as one half, although the inequalities of
+    the paper count it as 0. The function sorts the samples once.
 
     References
     ----------
@@ -157,7 +158,7 @@ class _OscrFactors(NamedTuple):
 
 
 def _oscr_factors(s: Scored) -> _OscrFactors:
-    """Compute the two factors of OSCR and the influence of each sample on each factor."""
+    """Compute the accuracy and the AUROC, and the influence of each sample on each of them."""
     is_correct, is_unknown = _correct_and_unknown(s)
     weight = sample_weights(s)
     known_weight = float(weight[~is_unknown].sum())
@@ -188,7 +189,7 @@ def _oscr_factors(s: Scored) -> _OscrFactors:
 
 
 def _oscr_influence(s: Scored) -> FloatArray:
-    """Return the influence of each sample on OSCR by the product rule."""
+    """Return the influence of each sample on OSCR."""
     factors = _oscr_factors(s)
     return factors.auroc * factors.accuracy_influence + factors.accuracy * factors.auroc_influence
 
@@ -314,7 +315,7 @@ def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -
     -----
     Narasimhan et al. and torch-uncertainty report the AURC of these losses, which depends on the
     share of outliers. If an outlier costs r times as much as an error, use c = r / (1 + r). The
-    cost is one pass over the samples.
+    running time is linear in the number of samples.
 
     References
     ----------
@@ -338,7 +339,7 @@ def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -
 
 
 def _with_scod_loss(s: Scored, cost: float) -> Scored:
-    """Return the same samples with the SCOD loss instead of their loss."""
+    """Return the samples with their losses replaced by the SCOD loss."""
     samples = s.without_gradient
     is_unknown = get_class_view(s).labels < 0
     loss_on_known = (1.0 - cost) * as_double(samples.loss)

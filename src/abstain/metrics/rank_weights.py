@@ -83,7 +83,7 @@ def rank_weighted_risk_in_blocks(
 
 
 def _trapezoid_area_in_blocks(blocks: Iterable[TieGroups]) -> float:
-    """Return the trapezoid area under the selective risk, times the weight of all blocks."""
+    """Return the product of the trapezoid area under the selective risk and the total weight."""
     area = 0.0
     weight_before = 0.0
     loss_before = 0.0
@@ -260,7 +260,7 @@ def trapezoid_weight_with_merged_groups(
 def vertex_area_weights(groups: TieGroups) -> AnyArray:
     """Return the weight of the risk at each point of the curve in its trapezoid area.
 
-    The curve is constant from the first point to coverage 0. A merged group has one weight, which
+    From coverage 0 to the first point, the curve is constant. A merged group has one weight, which
     is for its last point.
     """
     return _vertex_area_weights(groups, is_flat_at_start=True)
@@ -273,7 +273,7 @@ def vertex_area_weights_from_origin(groups: TieGroups) -> AnyArray:
 
 
 def _vertex_area_weights(groups: TieGroups, *, is_flat_at_start: bool) -> AnyArray:
-    """Return the weights of a curve that starts flat or with value 0 at coverage 0."""
+    """Return the weights of a curve that is 0 at coverage 0 or constant before its first point."""
     if groups.is_merged is None:
         coverage = groups.cumulative_weight / groups.total_weight
         return linear_weights(coverage, 0.0, 1.0, is_flat_at_start=is_flat_at_start)

@@ -10,7 +10,7 @@ from abstain.typing import AnyArray, FloatArray
 
 
 def area_under_roc(positive: FloatArray, negative: FloatArray) -> float:
-    """Return the probability that a positive ranks above a negative; a tie counts half.
+    """Return the probability that a positive ranks above a negative; a tie counts as one half.
 
     The arrays contain the weights of positives and negatives at each rank, highest score first.
     Each class must have a positive total weight.
@@ -24,7 +24,7 @@ def area_under_roc(positive: FloatArray, negative: FloatArray) -> float:
 def average_precision(
     positive: FloatArray, negative: FloatArray, groups: TieGroups | None = None
 ) -> float:
-    """Return the mean over the positives of the precision at their rank.
+    """Return the average precision, the mean over the positives of the precision at their rank.
 
     The arrays contain the weights of positives and negatives at each rank, highest score first. If
     `groups` is passed, each sample of a merged group has a separate rank.
@@ -62,7 +62,7 @@ def has_nonzero(values: FloatArray) -> bool:
 def reason_without_both_kinds(
     successes: FloatArray | None = None, failures: FloatArray | None = None
 ) -> str:
-    """Return the reason if the weights of successes or of failures are all 0, or ""."""
+    """Return a message if the weights of successes or failures are all 0, or an empty string."""
     if failures is not None and not has_nonzero(failures):
         return "there are no failures"
     if successes is not None and not has_nonzero(successes):

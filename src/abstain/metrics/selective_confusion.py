@@ -111,15 +111,15 @@ def selective_confusion_matrix(
     labels : array of shape (n,)
         Names of the true classes.
     prediction : array of shape (n,)
-        Names of the predicted classes. The function ignores the values of samples that are not
-        accepted, which may be the abstain label of a selective classifier.
+        Names of the predicted classes. The function ignores the predictions of rejected samples,
+        which may be the abstain label of a selective classifier.
     accepted : array of shape (n,)
         Whether each prediction is accepted, as booleans or as 0 and 1.
     classes : iterable, optional
         The classes in the order of rows and columns. The default is the sorted list of all classes
         in the labels and the accepted predictions.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
     normalize : {"true", "pred", "all"}, optional
         Whether to return shares of the true class, of the answer, or of all samples.
 
@@ -141,8 +141,8 @@ def selective_confusion_matrix(
     Notes
     -----
     If all samples are accepted, the first K columns are the usual confusion matrix and the last
-    column is 0. Shares of a row or column without samples are NaN. The cost is one pass over the
-    samples.
+    column is 0. Shares of a row or column without samples are NaN. The running time is linear in
+    the number of samples.
 
     References
     ----------
@@ -239,7 +239,7 @@ def _counts(row: IntArray, column: IntArray, n_classes: int, weight: FloatArray 
 
 
 def _normalized(counts: Array, normalize: Normalize | None) -> Array:
-    """Return the shares of rows, of columns or of all samples, or the counts for None."""
+    """Divide counts by the sums of rows, of columns or of all entries; None keeps the counts."""
     if normalize is None:
         return counts
     axis = {"true": 1, "pred": 0, "all": None}[normalize]

@@ -1,7 +1,7 @@
 """Confidence intervals for few failures, and effective sample sizes.
 
 If no sample fails, if all samples fail, or if all failures rank below all successes, the influences
-do not vary. Intervals of this module then use the exact (Clopper-Pearson) interval of a proportion.
+do not vary. In these cases, this module uses the exact (Clopper-Pearson) interval of a proportion.
 
 A test of the risk r compares the sum of weight x (loss - r) over the accepted samples with 0. The
 variance of this sum is the sum of weight^2 x (loss - r)^2. Kish's effective sample size, (sum w)^2
@@ -83,7 +83,7 @@ def _accepted_samples_of_unit_weight(s: Scored) -> AcceptedSamples:
 
 
 def event_probability(loss: FloatArray, risk: float) -> FloatArray:
-    """Return the probability of a loss of size `loss` for which the mean loss equals the risk."""
+    """Return the failure probability at which failures of size `loss` have the mean loss `risk`."""
     return np.minimum(risk / loss, 1 - 1e-12)
 
 
@@ -102,7 +102,7 @@ _N_PSEUDO = 2.0
 
 
 class LossEvents(NamedTuple):
-    """Mean size and weights of the losses of the accepted samples, arrays of shape (g,).
+    """Mean loss of failures, and mean weights of failures and successes, arrays of shape (g,).
 
     All losses are treated as having the same size. A smaller loss counts as a fraction of a failure
     of this size, and the rest of its weight counts as a success.
@@ -222,7 +222,7 @@ class AcceptedRows:
         return self.squared_weight + 2 * self.sum_through(self.weight * self.weight_before)
 
     def coverage_variance(self, coverage: FloatArray) -> FloatArray:
-        """Return the variance of the accepted weight about coverage x weight of all samples."""
+        """Return the variance of the difference accepted weight - coverage x total weight."""
         squared_accepted = self.squared_weight_of_clusters
         accepted_times_total = squared_accepted
         if self.has_clusters:
@@ -288,7 +288,7 @@ def interval_without_variation(
 
 
 def n_independent(s: Scored, cluster: IntArray | None) -> float:
-    """Return Kish's effective number of samples, or of clusters if `cluster` is passed."""
+    """Return Kish's effective number of samples, or of clusters if `cluster` is not None."""
     if s.has_unit_weights and cluster is None:
         return float(s.n_samples)
     return kish_sample_size(sample_weights(s), cluster)
@@ -306,8 +306,8 @@ def _interval_without_both_kinds(
 ) -> Interval | None:
     """Return the interval of a metric if all samples fail or no sample fails.
 
-    The interval contains the values of all orders and of all error rates within their confidence
-    limits.
+    The interval contains the values for all orders of the samples and for all error rates within
+    their confidence limits.
     """
     if metric.measurement.extremes is None:
         return None
@@ -377,8 +377,9 @@ def expected_variance(
 ) -> ModelVariance | None:
     """Return the variance of the value by the formula of Hanley and McNeil for the AUROC.
 
-    The function returns None for metrics that are not linear in the AUROC. The variance is
-    realistic even if few failures with similar ranks have almost equal influences.
+    The function returns None for metrics that are not linear in the AUROC. The formula does not
+    underestimate the variance if few failures have similar ranks and therefore almost equal
+    influences.
     """
     from_auroc = _auroc_formula(metric, s)
     if from_auroc is None:

@@ -31,16 +31,16 @@ def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None 
     Parameters
     ----------
     confidence : array of shape (n,)
-        In [0, 1], interpreted as the probability of a correct prediction.
+        Confidence in [0, 1], interpreted as the probability of a correct prediction.
     loss : array of shape (n,)
         In [0, 1]; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1]; **lower is better**.
+        Value in [0, 1]; **lower is better**.
 
     Raises
     ------
@@ -54,12 +54,11 @@ def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None 
     -----
     A Gaussian kernel that is reflected at 0 and 1 smooths the residuals (correctness - confidence).
     The error is the mean absolute value of the smoothed residuals, which decreases with the width
-    of the kernel. The smooth ECE is the error at the width that equals the error, or at the width
-    0.001 if the solution is smaller. The authors' code stops within 0.001 of this value, whereas
-    the error of this function is a rounding error. In contrast to the binned ECE, the smooth ECE is
-    a continuous function of the confidences. The value is never NaN, and almost never 0, even for a
-    calibrated confidence. The cost is one pass over the samples and several cosine transforms,
-    which take about 10 ms. Arrays on a device are copied to the host.
+    of the kernel. The smooth ECE is the error at the width for which the error equals the width.
+    The minimum width is 0.001. In contrast to the binned ECE, the smooth ECE is a continuous
+    function of the confidences. The value is never NaN, and almost never 0, even for a calibrated
+    confidence. The function makes one pass over the samples and computes several cosine transforms,
+    which take about 10 ms. Arrays on a device such as a GPU are copied to host memory.
 
     References
     ----------

@@ -40,11 +40,11 @@ def tie_bounds(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     metric : str, default="augrc"
         Name of a rank metric that needs only confidence and loss.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def tie_bounds(
     Raises
     ------
     ShapeError, DomainError
-        As in `augrc`.
+        See `augrc`.
     InputError
         If the metric is not a rank metric, or if the weights are unequal and the metric does not
         average over ties.
@@ -64,7 +64,8 @@ def tie_bounds(
     A rank metric improves with every failure that moves below a success. Therefore the bounds are
     the values after sorting each tie group by loss, in ascending and in descending order. The value
     of a metric that averages over ties lies between the bounds. The value of the trapezoid AURC may
-    lie outside the bounds, because ties remove points of its curve. The cost is two sorts.
+    lie outside the bounds, because ties remove points of its curve. The function sorts the samples
+    twice.
 
     References
     ----------
@@ -94,7 +95,7 @@ def tie_bounds(
 def has_exact_tie_bounds(metric: Metric, s: Scored | None = None) -> bool:
     """Return whether sorting each tie group by loss yields the bounds of a metric.
 
-    Without samples, the function assumes that their weights are equal.
+    If no samples are passed, the function assumes equal weights.
     """
     measurement = metric.measurement
     needs_only_loss = measurement.needs <= {Need.BINARY_LOSS, Need.UNIT_LOSS}
@@ -107,10 +108,7 @@ def has_exact_tie_bounds(metric: Metric, s: Scored | None = None) -> bool:
 
 
 class BrokenTies:
-    """Samples in which each tie group is sorted by loss, in ascending and in descending order.
-
-    The two orders are computed once for all metrics and take as much memory as the samples.
-    """
+    """Samples in which each tie group is sorted by loss, in ascending and in descending order."""
 
     def __init__(self, s: Scored) -> None:
         self._samples = s

@@ -74,10 +74,7 @@ class Window:
 
 
 def _windows(ranks: BinomialRanks) -> Iterator[Window]:
-    """Yield the probable counts of all cases in blocks that fit into memory.
-
-    The cases are sorted by the width of their windows, so a block pads its rows only slightly.
-    """
+    """Yield the probable counts of all cases in blocks that fit into memory."""
     mode = np.minimum(np.floor((ranks.n_others + 1.0) * ranks.probability_above), ranks.n_others)
     max_distance = _max_distance_from_mode(ranks)
     n_below_mode = np.minimum(max_distance, mode)

@@ -36,33 +36,34 @@ def weight_bias(
     n : array of int
         Number of samples n of the estimator, at least 1. The array is broadcast with `rank`.
     estimator : {"plugin", "log", "sele", "2sele", "augrc", "monte-carlo"}, default="plugin"
-        As in `rank_weights`. The target is u for "augrc" and -ln(1 - u) for all other estimators.
+        See `rank_weights`. The target is u for "augrc" and -ln(1 - u) for all other estimators.
     counts_itself : bool, default=True
         Whether the sample is one of the n samples, so that r = 1 + Bin(n - 1, u). If False, the
-        sample is a new sample in addition to the n samples, and r = Bin(n, u).
+        sample is a new sample in addition to the n samples, and r has the distribution Bin(n, u).
     draws : int, default=1000
         Number of draws of "monte-carlo", which does not affect the bias.
 
     Returns
     -------
     array of the broadcast shape
-        Mean weight minus target; **0 is best**. A float if `rank` and `n` are numbers.
+        Mean weight minus target; **0 is best**. If `rank` and `n` are numbers, the function returns
+        a float.
 
     Raises
     ------
     DomainError
         If a rank is not in [0, 1) or an n is not an integer of at least 1.
     InputError
-        If `estimator` is not one of these names.
+        If `estimator` is not a valid name.
 
     Notes
     -----
-    If the sample counts itself, the bias of "plugin" is 1/n minus the sum of u^j/j over j >= n. For
-    a new sample, the bias is minus the sum of u^j/j over j > n. The bias of "sele" is u + (1 - u)/n
-    + ln(1 - u), which does not vanish for large n. The bias of "augrc" is (1/2 - u)/n. The bias of
-    "log" has no closed form, so the function sums over the ranks with non-negligible probability.
-    The relative error of these sums is below 1e-11, except near a sign change. The cost is about 11
-    sqrt(n) terms per rank.
+    If the sample is one of the n samples, the bias of "plugin" is 1/n minus the sum of u^j/j over j
+    >= n. For a new sample, the bias is minus the sum of u^j/j over j > n. The bias of "sele" is u +
+    (1 - u)/n + ln(1 - u), which does not vanish for large n. The bias of "augrc" is (1/2 - u)/n.
+    The bias of "log" has no closed form, so the function sums over the ranks with non-negligible
+    probability. The relative error of these sums is below 1e-11, except near a sign change. The sum
+    has about 11 sqrt(n) terms for each rank.
 
     References
     ----------
@@ -94,11 +95,11 @@ def weight_variance(
     Parameters
     ----------
     rank, n : array
-        As in `weight_bias`.
+        See `weight_bias`.
     estimator : {"plugin", "log", "sele", "2sele", "augrc", "monte-carlo"}, default="plugin"
-        As in `rank_weights`.
+        See `rank_weights`.
     counts_itself : bool, default=True
-        As in `weight_bias`.
+        See `weight_bias`.
     draws : int, default=1000
         Number of draws of "monte-carlo". The variance of "monte-carlo" is the variance of "plugin"
         plus the variance of one draw divided by `draws`.
@@ -106,19 +107,20 @@ def weight_variance(
     Returns
     -------
     array of the broadcast shape
-        At least 0; **lower is better**. A float if `rank` and `n` are numbers.
+        Value of at least 0; **lower is better**. If `rank` and `n` are numbers, the function
+        returns a float.
 
     Raises
     ------
     DomainError, InputError
-        As in `weight_bias`.
+        See `weight_bias`.
 
     Notes
     -----
-    The variance of "sele" and "augrc" is (n - 1) u (1 - u)/n^2 if the sample counts itself, and u
-    (1 - u)/n otherwise. The variance of "2sele" is four times as large. The variance of a draw of
-    "monte-carlo" at rank r is the sum of 1/k^2 over k = n - r + 1, ..., n. The cost is that of
-    `weight_bias`.
+    The variance of "sele" and "augrc" is (n - 1) u (1 - u)/n^2 if the sample is one of the n
+    samples, and u (1 - u)/n otherwise. The variance of "2sele" is four times that of "sele". The
+    variance of a draw of "monte-carlo" at rank r is the sum of 1/k^2 over k = n - r + 1, ..., n.
+    The running time is that of `weight_bias`.
 
     References
     ----------
@@ -149,23 +151,24 @@ def weight_mse(
     Parameters
     ----------
     rank, n : array
-        As in `weight_bias`.
+        See `weight_bias`.
     estimator : {"plugin", "log", "sele", "2sele", "augrc", "monte-carlo"}, default="plugin"
         As in `weight_bias`, with the same targets.
     counts_itself : bool, default=True
-        As in `weight_bias`.
+        See `weight_bias`.
     draws : int, default=1000
         Number of draws of "monte-carlo", with the effect described in `weight_variance`.
 
     Returns
     -------
     array of the broadcast shape
-        Squared bias plus variance; **lower is better**. A float if `rank` and `n` are numbers.
+        Squared bias plus variance; **lower is better**. If `rank` and `n` are numbers, the function
+        returns a float.
 
     Raises
     ------
     DomainError, InputError
-        As in `weight_bias`.
+        See `weight_bias`.
 
     See Also
     --------
@@ -175,8 +178,8 @@ def weight_mse(
     -----
     At a fixed rank, the error of "plugin" and "log" decreases in proportion to 1/n. At a fixed n,
     the error is unbounded as u approaches 1, because -ln(1 - u) is unbounded. For the mean squared
-    error at a given *sample* rank, as in [1]_, use `weight_mse_given_rank`. The cost is that of
-    `weight_bias`.
+    error at a given *sample* rank, as in [1]_, use `weight_mse_given_rank`. The running time is
+    that of `weight_bias`.
 
     References
     ----------
@@ -200,17 +203,18 @@ def weight_error_scale(rank: AnyArray, n: AnyArray) -> AnyArray:
     Parameters
     ----------
     rank, n : array
-        As in `weight_bias`.
+        See `weight_bias`.
 
     Returns
     -------
     array of the broadcast shape
-        Never negative; **lower is better**. A float if `rank` and `n` are numbers.
+        Value of at least 0; **lower is better**. If `rank` and `n` are numbers, the function
+        returns a float.
 
     Raises
     ------
     DomainError
-        As in `weight_bias`.
+        See `weight_bias`.
 
     Notes
     -----
@@ -259,14 +263,15 @@ def weight_mse_given_rank(
     Returns
     -------
     array of the broadcast shape
-        Never negative; **lower is better**. A float if `rank` and `n` are numbers.
+        Value of at least 0; **lower is better**. If `rank` and `n` are numbers, the function
+        returns a float.
 
     Raises
     ------
     DomainError
         If an n or a rank is not an integer of at least 1, or a rank is above its n.
     InputError
-        If `estimator` is not one of these names.
+        If `estimator` is not a valid name.
 
     See Also
     --------
@@ -316,7 +321,7 @@ def mean_weight_error_scale(n: AnyArray) -> AnyArray:
     Returns
     -------
     array of the shape of `n`
-        Positive; **lower is better**. A float if the input is a number.
+        Value above 0; **lower is better**. If `n` is a number, the function returns a float.
 
     Raises
     ------

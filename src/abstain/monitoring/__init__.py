@@ -1,4 +1,4 @@
-"""Monitor a decision rule in production, with an alarm if its guarantee no longer holds.
+"""Monitor a decision rule in production, and raise an alarm if its guarantee no longer holds.
 
 `start` creates a `Monitor`. `Monitor.update` adds predictions, and `Monitor.labels` adds labels,
 which may arrive later.

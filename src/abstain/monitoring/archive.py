@@ -1,6 +1,6 @@
 """Convert a monitor to JSON values and arrays, for `abstain.tables.save` and `load`.
 
-The keys in files are those of released versions, so some of them differ from attribute names.
+Some keys differ from the attribute names, because files of earlier versions must be readable.
 """
 
 import json
@@ -149,7 +149,7 @@ def check_arrays(arrays: Mapping[str, Array]) -> None:
 
 
 def _check_items(arrays: Mapping[str, Array]) -> None:
-    """Validate the answers that await their labels, see `Requests.items`."""
+    """Validate the array `Requests.items` of answers and their labels."""
     number, predicted, probability, is_requested, loss = arrays["items"].T
     is_valid = (
         (number >= 0)
@@ -193,7 +193,7 @@ def _is_loss_or_nan(values: Array) -> Array:
 
 
 def _check_history(arrays: Mapping[str, Array]) -> None:
-    """Validate the points of the history, whose last columns are the capitals of the watches."""
+    """Validate the points of the history."""
     history = arrays["history"]
     sums = history[:, : -len(WATCHES)]
     capitals = history[:, -len(WATCHES) :]
@@ -338,7 +338,7 @@ def from_arrays(
 def _build_monitor(
     plain: Mapping[str, Any], arrays: Mapping[str, Array]
 ) -> tuple[MonitorPlan, MonitorState, ReadPositions]:
-    """Build the plan, the state and the read positions from validated values and arrays."""
+    """Create the plan, the state and the read positions of a monitor from validated data."""
     plan = _build_plan(plain, arrays)
     ledger = Ledger(
         keys=read_only(arrays["keys"]),
@@ -368,7 +368,7 @@ def _build_monitor(
 
 
 def _build_requests(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Requests:
-    """Build the label requests from validated values and arrays."""
+    """Create the label requests from validated values and arrays."""
     items = read_only(arrays["items"])
     names = records.check_value(json.loads(arrays["names"].tobytes()), list[str], "names")
     if len(names) != len(items):
@@ -381,7 +381,7 @@ def _build_requests(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Re
 
 
 def _build_plan(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> MonitorPlan:
-    """Build the plan from validated values and arrays."""
+    """Create the plan from validated values and arrays."""
     options = {_PLAN_ATTRIBUTES.get(key, key): value for key, value in plain["plan"].items()}
     if options["coverage"] is not None:
         options["coverage"] = tuple(options["coverage"])
@@ -400,7 +400,7 @@ def _build_plan(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Monito
 
 
 def _restore_watch(watch: Watch, fields: Mapping[str, Any], arrays: Mapping[str, Array]) -> Watch:
-    """Restore the bets and the counts of a watch."""
+    """Restore a watch with its bets and counts."""
     wager = watch.wager
     if wager is not None:
         money = arrays[f"held_{watch.name}"]

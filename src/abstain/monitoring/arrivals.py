@@ -1,4 +1,4 @@
-"""Prepare the predictions and labels of a batch, whose values are computed together."""
+"""Compute the quantities that a monitor needs for a batch of predictions and labels."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -16,7 +16,7 @@ _NAN: Final = float("nan")
 
 
 class ArrivedLabel(NamedTuple):
-    """A label, which is a loss or the hash of a true class."""
+    """A label, which contains a loss or the hash of a true class."""
 
     name: str
     #: Hash of the id, see `hash_names`.
@@ -28,7 +28,7 @@ class ArrivedLabel(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """A prediction with its random numbers and the quantities that the plan computes for it."""
+    """A prediction with its random numbers and the quantities that depend on the plan."""
 
     name: str
     #: Hash of the id, see `hash_names`.
@@ -87,7 +87,7 @@ def build_labels(
     loss: Sequence[float] | Array,
     classes: Sequence[object] | None,
 ) -> list[ArrivedLabel]:
-    """Return the labels of a batch. Each label has either a loss, or a class and the loss NaN."""
+    """Return the labels of a batch. A label has a loss, or a class and a loss of NaN."""
     names = [str(name) for name in ids]
     keys = hash_names(ids, plan.seed)[:, 0].tolist()
     losses = np.asarray(loss, np.float64).tolist()
@@ -126,7 +126,7 @@ def _loss_or_nan(line: Line) -> float:
 
 
 def _hashes(classes: Sequence[object] | None, n: int, seed: int) -> Array:
-    """Return the hash of each class, or 0 for None."""
+    """Return the hash of each class, or 0 for a missing class."""
     hashes = np.zeros(n, np.uint64)
     if classes is None:
         return hashes

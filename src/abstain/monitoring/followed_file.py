@@ -1,4 +1,4 @@
-"""Read growing files that are renamed when they are full, from a folder."""
+"""Read log files that grow and are rotated (renamed when they are full)."""
 
 import hashlib
 import os
@@ -15,12 +15,12 @@ from abstain.monitoring.lines import MAX_LINE, LineBatch
 
 
 class FilePosition(NamedTuple):
-    """The position up to which a file was read, and values that identify the file.
+    """Read position of a file, and values that identify the file.
 
     Attributes
     ----------
     name : str
-        Name of the file when it was last read.
+        Name that the file had when it was last read.
     size, lines : int
         Numbers of bytes and lines that were read.
     inode : int
@@ -48,7 +48,7 @@ _WINDOW: Final = 1 << 12
 
 
 class FollowedFile:
-    """A file whose lines are read as they are added, in this run and in later runs."""
+    """A growing file, with the position up to which it was read."""
 
     # The position of an earlier run is validated by the hash of all bytes that were read. Later,
     # only the first and the last of these bytes are compared.
@@ -83,7 +83,7 @@ class FollowedFile:
         return self._last_status == _identity(status)
 
     def has_more(self, status: os.stat_result) -> bool:
-        """Return whether the file contains unread bytes, which are an incomplete line."""
+        """Return whether the file ends with an incomplete line, which has not been read."""
         return status.st_size > self._size
 
     def matches(self, path: Path) -> bool:
@@ -96,14 +96,14 @@ class FollowedFile:
             return self._matches_hash(file)
 
     def _matches_windows(self, file: BinaryIO) -> bool:
-        """Compare the first and the last bytes that were read with those of a file."""
+        """Return whether the first and last bytes that were read equal those of a file."""
         if file.read(len(self._head)) != self._head:
             return False
         file.seek(self._size - len(self._tail))
         return file.read(len(self._tail)) == self._tail
 
     def _matches_hash(self, file: BinaryIO) -> bool:
-        """Compare the hash of a file with the saved hash, and restore the position if equal."""
+        """Restore the read position if the hash of the file equals the saved hash."""
         copy = FollowedFile(FilePosition(self.name, 0, 0))
         while copy._size < self._size:
             block = file.read(min(BLOCK, self._size - copy._size))
@@ -123,8 +123,8 @@ class FollowedFile:
     def batches(self, path: Path, inode: int) -> Iterator[LineBatch]:
         """Yield the complete lines that were added after the current position.
 
-        The position advances when the caller accepts a batch. If the file at `path` was replaced or
-        emptied after it was identified, the method yields nothing.
+        The position advances only when the caller accepts a batch. If the file at `path` was
+        replaced or truncated after it was identified, the method yields nothing.
         """
         with open_regular_file(path) as file:
             status = os.fstat(file.fileno())
@@ -151,7 +151,7 @@ class FollowedFile:
                 return
 
     def _batch(self, block: bytes) -> LineBatch:
-        """Return the lines of a block, which advance the position when they are accepted."""
+        """Return the lines of a block as a batch; accepting it advances the read position."""
         lines = block[:-1].split(b"\n")
 
         def accept(count: int) -> None:
@@ -161,7 +161,7 @@ class FollowedFile:
         return LineBatch.from_bytes(lines, self._n_lines, self.name, accept)
 
     def _skip_long_line(self, file: BinaryIO) -> bool:
-        """Skip an overlong line, and return whether its end has been written."""
+        """Skip a line that is too long, and return whether it ends with a line break."""
         end = self._find_line_end(file)
         if end is None:
             return False
@@ -186,7 +186,7 @@ class FollowedFile:
             position += len(block)
 
     def _advance(self, data: bytes, n_lines: int) -> None:
-        """Move the position after `data`, which contains `n_lines` lines."""
+        """Advance the position by the length of `data`, which contains `n_lines` lines."""
         self._hash.update(data)
         self._size += len(data)
         self._n_lines += n_lines
@@ -217,7 +217,7 @@ Listing: TypeAlias = dict[str, os.stat_result]
 
 
 class Folder:
-    """The `*.jsonl` files of a folder, which are read further even if they are renamed.
+    """The `*.jsonl` files of a folder, which are identified by their content if they are renamed.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ class Folder:
 
     @property
     def read(self) -> ReadPositions:
-        """Position up to which each file was read."""
+        """Read position of each file."""
         return tuple(self._files[name].position for name in sorted(self._files))
 
     def batches(self) -> Iterator[LineBatch]:
@@ -261,7 +261,7 @@ class Folder:
                 raise
 
     def unfinished(self) -> list[str]:
-        """Return the names of the files whose last line has no line break."""
+        """Return the names of the files whose last line is incomplete."""
         listing = self._list()
         names = sorted(self._files.keys() & listing.keys())
         return [name for name in names if self._files[name].has_more(listing[name])]
@@ -288,7 +288,7 @@ class Folder:
         return listing
 
     def _follow(self) -> Listing:
-        """Find the current name of each known file, add new files, and return the listing."""
+        """List the folder, find the current name of each known file, and add new files."""
         listing, files = self._identify()
         identified = set(files.values())
         for name, file in self._files.items():
@@ -307,7 +307,7 @@ class Folder:
     def _identify(self) -> tuple[Listing, dict[str, FollowedFile]]:
         """List the folder, and return the known files by their current names.
 
-        If files are renamed while they are compared, the folder is listed again.
+        If a file is renamed during the comparison, the folder is listed again.
         """
         for n_left in reversed(range(_MAX_LISTINGS)):
             listing = self._list()
@@ -359,7 +359,7 @@ class Folder:
 
 
 def _is_followed(name: str) -> bool:
-    """Return whether a file with this name is read, which excludes rotated and hidden files."""
+    """Return whether a file with this name is read; rotated and hidden files are not."""
     return fnmatchcase(name, PATTERN) and not name.startswith(".")
 
 
@@ -372,7 +372,7 @@ def _rotated_from(name: str) -> str | None:
 def _missed_rotations(files: dict[str, FollowedFile], listing: Listing) -> set[str]:
     """Return the rotated files that were created since the folder was last read.
 
-    A missed file has a rotated name and is newer than the newest rotated file that was read.
+    A rotated file was missed if it is newer than the newest rotated file that was read.
     """
     newest_times: dict[str, int] = {}
     for name in files:

@@ -18,12 +18,12 @@ MAX_LINE: Final = 1 << 20
 
 
 def _ignore(_: int) -> None:
-    """Ignore the number of processed lines, because a pipe has no position to store."""
+    """Do nothing, because a pipe has no read position."""
 
 
 @dataclass(frozen=True)
 class LineBatch:
-    """Lines that were read together, or no lines if nothing arrived for a while.
+    """A batch of lines, which is empty if no line arrived within the timeout.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class LineBatch:
         file: str = "",
         accept: Callable[[int], None] = _ignore,
     ) -> "LineBatch":
-        """Decode lines and add their locations, which count from `n_before` + 1."""
+        """Decode lines and add their locations, whose line numbers begin with `n_before` + 1."""
         prefix = f"{file}, " if file else ""
         numbered = enumerate(lines, n_before + 1)
         return cls([(f"{prefix}line {i}", _decode(line)) for i, line in numbered], accept)
@@ -68,12 +68,12 @@ OnBadLine: TypeAlias = Callable[[int, FileFormatError], bool]
 
 @dataclass(frozen=True)
 class Line:
-    """A parsed line, which contains a prediction, a label, or both.
+    """A parsed line with a prediction, a label, or both.
 
     Attributes
     ----------
     location : str
-        Line number, after the file name if there is one, such as "part-2.jsonl, line 7".
+        File name and line number, such as "part-2.jsonl, line 7", or only the line number.
     id : str
         Id of the prediction.
     confidence : float or None
@@ -112,8 +112,8 @@ def parse_line(text: str | None, location: str, *, scale: str = "score") -> Line
     ----------
     text : str or None
         A JSON object with an `id`. A prediction has the field `confidence`. A label has one of the
-        fields `correct`, `loss` and `label`. A line may contain a prediction and a label, and other
-        fields. None stands for a line longer than `MAX_LINE`.
+        fields `correct`, `loss` and `label`. A line may contain a prediction and a label. Other
+        fields are ignored. None represents a line longer than `MAX_LINE`.
     location : str
         Location of the line for error messages.
     scale : str
@@ -127,7 +127,8 @@ def parse_line(text: str | None, location: str, *, scale: str = "score") -> Line
     Raises
     ------
     FileFormatError
-        If the line is invalid. The message contains the location, the rule and the value.
+        If the line is invalid. The error message contains the location, the violated rule and the
+        value.
     """
     if text is None:
         raise FileFormatError(f"{location}: the line is longer than {MAX_LINE:,} bytes")
@@ -163,7 +164,7 @@ def _line_from_fields(fields: dict[str, Any], location: str, scale: str) -> Line
 def parse_lines(
     texts: Sequence[tuple[str, str | None]], scale: str, on_bad_line: OnBadLine
 ) -> tuple[list[Line], list[int]]:
-    """Parse the lines that are not empty, and return the valid lines and their indices."""
+    """Parse nonempty lines, and return the valid lines and their indices."""
     lines: list[Line] = []
     indices: list[int] = []
     for i, (location, text) in enumerate(texts):
@@ -181,7 +182,7 @@ def parse_lines(
 
 
 def _parse_name(fields: dict[str, Any], field: str) -> str:
-    """Return an id or a class, which must be a nonempty text or an integer, as text."""
+    """Convert an id or a class, which must be a nonempty text or an integer, to text."""
     value = fields.get(field)
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         description = short_repr(value) if field in fields else "none"
@@ -257,20 +258,20 @@ class LineSplitter:
 
     @property
     def unfinished(self) -> bytes:
-        """Last line, whose line break has not arrived."""
+        """The beginning of the last line, whose line break has not arrived."""
         return bytes(self._pending)
 
 
 class Pipe:
-    """Standard input, which a separate thread reads, so that waiting for input can be stopped.
+    """Standard input, read by a separate thread so that waiting for input can be stopped.
 
     Parameters
     ----------
     descriptor : int
         Descriptor of the open file.
     events : SimpleQueue
-        Queue to which the thread adds blocks. Another thread may add None to stop reading. Blocks
-        that have already arrived are still processed.
+        Queue to which the thread adds blocks. To stop reading, another thread adds None to the
+        queue. Blocks that are already in the queue are still processed.
     """
 
     def __init__(self, descriptor: int, events: "SimpleQueue[bytes | OSError | None]") -> None:
@@ -316,7 +317,7 @@ class Pipe:
             self._free_blocks.release()
 
     def _remaining_blocks(self) -> Iterator[bytes]:
-        """Yield the blocks that have already arrived, up to about `MAX_LINE` bytes."""
+        """Yield blocks that are already in the queue, up to about `MAX_LINE` bytes."""
         n_bytes = 0
         while n_bytes <= MAX_LINE:
             try:
@@ -332,7 +333,10 @@ class Pipe:
             self._free_blocks.release()
 
     def _is_block(self, event: bytes | OSError) -> TypeGuard[bytes]:
-        """Return whether an event is a nonempty block. An empty block is the end of the input."""
+        """Return whether a queue entry is a nonempty block.
+
+        An empty block marks the end of the input.
+        """
         if isinstance(event, OSError):
             raise InputError(f"standard input cannot be read: {event.strerror or event}") from event
         return bool(event)
@@ -351,7 +355,7 @@ class Pipe:
 
 
 def _next_block(file: FileIO) -> bytes:
-    """Wait for bytes and return them, even if another program made the pipe non-blocking."""
+    """Wait for bytes and return them, also if another program made the pipe non-blocking."""
     block = file.read(BLOCK)
     while block is None:
         select([file], [], [])

@@ -1,4 +1,4 @@
-"""The monitor of a decision rule in use."""
+"""Define the monitor of a decision rule."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,8 @@ class Monitor(NotebookDisplay):
         Parameters
         ----------
         ids : sequence of length n
-            Id of each prediction. A prediction whose id has already arrived is not counted again.
+            Identifier (id) of each prediction, which must be unique. If an id has already arrived,
+            the prediction is ignored.
         confidence : array of shape (n,)
             Finite confidences on the scale that was passed to `start`.
         prediction : sequence of length n, optional
@@ -76,7 +77,8 @@ class Monitor(NotebookDisplay):
         Returns
         -------
         Monitor
-            The updated monitor, which does not depend on how the predictions are split into calls.
+            The updated monitor. One call with all predictions is equivalent to several calls with
+            parts of them.
 
         Raises
         ------
@@ -88,7 +90,7 @@ class Monitor(NotebookDisplay):
         return self._add(build_predictions(self.plan, ids, confidence, prediction))
 
     def _add(self, arrivals: Sequence[Prediction | ArrivedLabel]) -> "Monitor":
-        """Return the monitor after predictions and labels, in their order."""
+        """Process predictions and labels in their order, and return the updated monitor."""
         running = RunningMonitor(self.plan, self.state)
         running.take(arrivals)
         return replace(self, state=running.done())
@@ -96,21 +98,22 @@ class Monitor(NotebookDisplay):
     def labels(
         self, ids: Sequence[object], loss: AnyArray | None = None, *, label: AnyArray | None = None
     ) -> "Monitor":
-        """Return the monitor after further labels, which may arrive in any order.
+        """Process labels, which may arrive in any order, and return the updated monitor.
 
         Parameters
         ----------
         ids : sequence of length n
             Ids of the predictions.
         loss : array of shape (n,), optional
-            Losses in [0, 1]. The loss of a wrong prediction is 1.
+            Losses in [0, 1]. The 0/1 loss of a wrong prediction is 1.
         label : sequence of length n, optional
             True classes, as an alternative to losses if the predictions have classes.
 
         Returns
         -------
         Monitor
-            The updated monitor. A second label of the same prediction is counted but not used.
+            The updated monitor. A second label of the same prediction is ignored, but counted in
+            the statistics.
 
         Raises
         ------
@@ -132,10 +135,10 @@ class Monitor(NotebookDisplay):
         return self._add(build_labels(self.plan, ids, losses, label))
 
     def reset(self, *names: WatchName) -> "Monitor":
-        """Return the monitor with acknowledged alarms and restarted watches.
+        """Acknowledge alarms, restart their watches, and return the updated monitor.
 
-        By default, all watches with an active alarm are restarted. Each restarted watch may raise
-        another false alarm with its original probability.
+        By default, all watches with an active alarm are restarted. After a restart, the
+        false-alarm probability of a watch is the same as at the start.
         """
         reset_names = names or tuple(watch.name for watch in self.watches if watch.has_alarm)
         for name in reset_names:
@@ -156,11 +159,11 @@ class Monitor(NotebookDisplay):
         return Watch(watch.name, wager, watch.alarm_capital, since=self.predictions)
 
     def take(self, lines: Sequence[Line], *, skipped: list[str] | None = None) -> "Monitor":
-        """Return the monitor after parsed lines, in their order.
+        """Process parsed lines in their order, and return the updated monitor.
 
-        A line may contradict earlier lines, for example if its label is a class and the prediction
-        has no class. A contradiction raises an error with the location of the line. If `skipped` is
-        a list, the message of the error is appended to the list instead.
+        A line contradicts earlier lines if, for example, its label is a class but its prediction
+        has no class. For such a line, an error with the location of the line is raised. If
+        `skipped` is a list, the line is skipped and the error message is appended to the list.
         """
 
         def on_bad_line(_: int, error: FileFormatError) -> bool:
@@ -183,11 +186,11 @@ class Monitor(NotebookDisplay):
         return cls(*from_arrays(plain, arrays))
 
     def with_read_positions(self, read: ReadPositions) -> "Monitor":
-        """Return the monitor with new read positions in the files of a folder."""
+        """Return a copy of the monitor with new read positions of the files in a folder."""
         return replace(self, read_positions=read)
 
     def save(self, path: str | Path) -> "Monitor":
-        """Write the monitor atomically to a file (.npz), and return the monitor."""
+        """Write the monitor atomically to an ``.npz`` file, and return the monitor."""
         save(self, path)
         return self
 
@@ -229,7 +232,7 @@ class Monitor(NotebookDisplay):
         ]
 
     def estimate(self, *, level: float = 0.95) -> PredictionPoweredMean | None:
-        """Estimate the risk from the requested labels, with and without predictions.
+        """Estimate the risk from the requested labels, with and without failure probabilities.
 
         The result is None if no labels are requested or no answer has been counted yet. Labels that
         never arrive are ignored, which leads to a bias if they differ from the other labels.
@@ -243,7 +246,7 @@ class Monitor(NotebookDisplay):
         )
 
     def points(self) -> list[dict[str, float]]:
-        """Return a row for each point of the history, and one for the present state.
+        """Return a row for each point of the history, and one for the current state.
 
         `coverage_recent` and `risk_recent` are means over the shortest window of the history with
         at least 200 values.
@@ -260,7 +263,7 @@ class Monitor(NotebookDisplay):
         return rows
 
     def alarm_positions(self) -> list[float]:
-        """Return the number of events at each alarm, to the precision of the history.
+        """Return the number of events at each alarm, rounded to a point of the history.
 
         An event is a counted prediction or label.
         """
@@ -316,7 +319,7 @@ class Monitor(NotebookDisplay):
 
 
 def _window_means(n: Sequence[float], total: Sequence[float]) -> list[float]:
-    """Return the mean of about the last 200 values before each point of the history.
+    """Return, for each point of the history, the mean of about the 200 previous values.
 
     `n` and `total` are the cumulative count and sum of the values at each point.
     """

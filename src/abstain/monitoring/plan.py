@@ -1,4 +1,4 @@
-"""The plan of a monitor, with its watches and limits, and the summary of calibration data."""
+"""Define the plan of a monitor, with its watches, limits and summary of the calibration data."""
 
 import math
 from collections.abc import Sequence
@@ -66,8 +66,8 @@ def build_reference(
     confidence : array of shape (n,)
         Finite confidences on the scale of the stream.
     loss : array of shape (n,), optional
-        Losses in [0, 1], from which the probability of a failure is predicted. Labels are requested
-        where failures are likely.
+        Losses in [0, 1], from which the probability of a failure is predicted. Labels are
+        requested more often if a failure is likely.
     threshold : float
         Threshold on the scale of the stream.
     predicted : array of shape (n,), optional
@@ -111,7 +111,7 @@ def spread_of(risk: FloatArray) -> FloatArray:
 
 
 def _decreasing_risk(block: AnyArray, loss: FloatArray, n_blocks: int) -> FloatArray:
-    """Return the risk of each block by isotonic regression on the order of the blocks."""
+    """Estimate the risk of each block by isotonic regression over the ordered blocks."""
     # Each block contains an additional sample with the mean loss, which smooths the risk.
     count: FloatArray = np.bincount(block, minlength=n_blocks).astype(np.float64) + 1
     total: FloatArray = np.bincount(block, weights=loss, minlength=n_blocks) + loss.mean()
@@ -150,7 +150,7 @@ class MonitorPlan:
         Allowed range of the coverage, or None if it is unknown.
     is_coverage_estimated : bool
         Whether the range of the coverage was estimated from the calibration data. In this case,
-        half of the probability of a false alarm is reserved for the estimation error.
+        half of the false-alarm probability accounts for the error of this estimate.
     max_risk : float or None
         Maximum allowed risk, or None without a target.
     risk_kind : {"selective risk", "generalized risk"}
@@ -191,7 +191,7 @@ class MonitorPlan:
 
     @property
     def watched(self) -> tuple[WatchName, ...]:
-        """Names of the active watches, which share `delta` evenly."""
+        """Names of the active watches, which share the false-alarm probability `delta` equally."""
         is_active = {
             "coverage": self.coverage is not None,
             "confidence": self.reference is not None,
@@ -200,7 +200,7 @@ class MonitorPlan:
         return tuple(name for name in WATCHES if is_active[name])
 
     def false_alarm_probability(self, name: WatchName) -> float:
-        """Return the probability that the bets of a watch ever raise a false alarm."""
+        """Return the probability that a watch ever raises a false alarm."""
         probability = self.delta / max(len(self.watched), 1)
         if name == "coverage" and self.is_coverage_estimated:
             probability /= 2
@@ -225,7 +225,7 @@ class MonitorPlan:
         return wager(0.5, 0.5, streams=(2,))
 
     def allowed_range(self, name: WatchName) -> tuple[float, float]:
-        """Return the bounds outside which a watch raises an alarm, or NaN without a bound."""
+        """Return the bounds of the watched quantity, where NaN means no bound."""
         if name == "coverage":
             return self.coverage or (math.nan, math.nan)
         if name == "risk":
@@ -268,7 +268,7 @@ class MonitorPlan:
         return np.full(confidence.size, min(constant_risk, 1.0))
 
     def label_probabilities(self, predicted: FloatArray) -> FloatArray:
-        """Return the probability with which the label of each answer is requested."""
+        """Return the probability of a label request for each answer."""
         share = self.label_share or 1.0
         if not self._has_uneven_probabilities:
             return np.full(predicted.size, share)
@@ -292,8 +292,8 @@ class MonitorPlan:
     def limits(self, watch: Watch, tally: WatchTally | None = None) -> tuple[float, float]:
         """Return confidence limits of the coverage or the risk, which are valid at all times.
 
-        The confidence level is 1 minus the false-alarm probability of the watch. The counts `tally`
-        replace those of the watch.
+        The confidence level is 1 minus the false-alarm probability of the watch. If `tally` is
+        passed, its counts are used instead of the counts of the watch.
         """
         counts = tally or watch.tally
         level = 1 - self.false_alarm_probability(watch.name)
@@ -302,11 +302,11 @@ class MonitorPlan:
         return float(np.minimum(low / unit, 1.0)), float(np.minimum(high / unit, 1.0))
 
     def mean(self, watch: Watch) -> float:
-        """Return the mean of the quantity that a watch tests, or NaN without values."""
+        """Return the mean of the quantity that a watch tests, or NaN if there are no values."""
         return watch.tally.mean / self._unit(watch.name)
 
     def recent_mean(self, watch: Watch) -> float:
-        """Return the weighted mean of about the last 200 values, or NaN."""
+        """Return the weighted mean of about the last 200 values, or NaN if there are none."""
         if not watch.tally.n:
             return math.nan
         return watch.tally.recent_mean / self._unit(watch.name)
@@ -346,8 +346,8 @@ class MonitorPlan:
     def history_row(self, point: Sequence[float]) -> dict[str, float]:
         """Return a point of the history with its confidence limits, as a row of a table.
 
-        The evidence of a watch is the logarithm of its capital divided by that of the alarm
-        capital. The evidence is 0 at the start and 1 at the alarm.
+        The evidence of a watch is log(capital) / log(capital at which the alarm is raised). The
+        evidence is 0 at the start and 1 at the alarm.
         """
         events, n_predictions, n_answers, answered, n_losses, total_loss, *capitals = point
         watches = self.initial_watches()
@@ -370,7 +370,7 @@ class MonitorPlan:
 
 
 def risk_from_confidence(confidence: FloatArray, scale: str) -> FloatArray | None:
-    """Return the failure probabilities that the confidences imply, or None on the scale "score"."""
+    """Convert confidences to failure probabilities; the result is None on the scale "score"."""
     if scale == "score":
         return None
     p = confidence if scale == "probability" else special.expit(confidence)

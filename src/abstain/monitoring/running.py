@@ -39,7 +39,7 @@ COLUMNS: Final = 9
 
 
 class RunningWatch:
-    """A watch that counts values and updates its bets in place."""
+    """A mutable watch, which counts values and updates its bets."""
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
@@ -52,7 +52,7 @@ class RunningWatch:
     def add(self, value: float, bet_on: "float | Array | None" = None) -> bool:
         """Count a value, and return whether it raises an alarm.
 
-        The bets are updated with `bet_on`, or with the value by default.
+        The bets are updated with `bet_on`, which defaults to the value.
         """
         self._n += 1
         self._total += value
@@ -77,7 +77,7 @@ class RunningWatch:
         return math.nan if self._wager is None else self._wager.capital
 
     def done(self) -> Watch:
-        """Return the watch as an immutable record."""
+        """Return the current state of the watch as an immutable record."""
         wager = self.watch.wager
         if wager is not None and self._wager is not None:
             money = read_only(self._wager.money.copy())
@@ -86,7 +86,10 @@ class RunningWatch:
 
 
 class RunningMonitor:
-    """A monitor that is updated in place. The cost of a line does not depend on earlier lines."""
+    """A mutable monitor, which is updated in place.
+
+    The cost of processing a line does not depend on the number of earlier lines.
+    """
 
     def __init__(self, plan: MonitorPlan, state: MonitorState) -> None:
         """Copy the state of a monitor into mutable objects."""
@@ -136,7 +139,7 @@ class RunningMonitor:
         self._take(arrivals, on_error)
 
     def _take_one_by_one(self, lines: Sequence[Line], on_bad_line: OnBadLine) -> None:
-        """Process each line as a separate batch, to find the invalid lines."""
+        """Process each line separately, so that only invalid lines are skipped."""
         errors: list[FileFormatError] = []
 
         def record(_: int, error: FileFormatError) -> bool:
@@ -179,7 +182,7 @@ class RunningMonitor:
 
     # ------------------------------------------------------------------------ predictions
     def _process_prediction(self, arrival: Prediction, indexed: int) -> None:
-        """Process a prediction, or only count it if it arrived before."""
+        """Process a new prediction; if its id is known, only count the repetition."""
         key = arrival.key
         if self._find_prediction(key, indexed) is not None:
             self.counts["replayed"] += 1
@@ -217,7 +220,7 @@ class RunningMonitor:
             self._settle()
 
     def _request_label(self, arrival: Prediction, number: int) -> None:
-        """Request the label of an answer with its probability, and add the answer to the items."""
+        """Randomly decide whether to request the label of an answer, and store the answer."""
         if arrival.is_answered:
             is_requested = arrival.draw < arrival.label_probability
             name = arrival.name if is_requested else ""
@@ -232,7 +235,7 @@ class RunningMonitor:
             self.items.append(RequestItem(number, 0.0, 1.0, is_requested=False, loss=math.nan))
 
     def _record_event(self) -> None:
-        """Count a prediction or label, and add a point to the history after `stride` of them."""
+        """Count a prediction or label; add a point to the history after every `stride` events."""
         self.events += 1
         if self.events % self.stride:
             return
@@ -244,8 +247,8 @@ class RunningMonitor:
     def point(self) -> tuple[float, ...]:
         """Return the current point of the history.
 
-        The values are the numbers of events and predictions, the count and the sum of the coverage
-        and of the risk, and the capital of each watch.
+        The values are the numbers of events and predictions, the count and sum of the values for
+        the coverage and for the risk, and the capital of each watch.
         """
         coverage = self.coverage.tally
         risk = self.risk.tally
@@ -278,7 +281,7 @@ class RunningMonitor:
         self._record_event()
 
     def _store_early_label(self, label: ArrivedLabel) -> None:
-        """Store a label until its prediction arrives, and drop the oldest if there are too many."""
+        """Store a label until its prediction arrives; drop the oldest if there are too many."""
         if label.key in self.early:
             self.counts["repeated"] += 1
             return
@@ -288,7 +291,7 @@ class RunningMonitor:
             del self.early[oldest]
 
     def _loss_of_label(self, label: ArrivedLabel, answer: int) -> float:
-        """Return the loss of a label, where `answer` is the hash of the predicted class, or 0."""
+        """Return the loss of a label; `answer` is the hash of the predicted class, or 0."""
         if not math.isnan(label.loss):
             return label.loss
         if not answer:
@@ -299,7 +302,7 @@ class RunningMonitor:
         return float(label.class_hash != answer)
 
     def _count_loss(self, number: int, loss: float, *, is_answered: bool) -> None:
-        """Count the loss of a prediction for the risk, if its label is used."""
+        """If the label of a prediction is used, count its loss for the risk."""
         if self.plan.label_share is not None:
             item = self.awaited.pop(number, None)
             if item is None:
@@ -314,7 +317,7 @@ class RunningMonitor:
             self.counts["abstained"] += 1
 
     def _settle(self) -> None:
-        """Count the answers in order, up to the first answer that still awaits its label."""
+        """Count answers in their order, up to the first answer whose label is still missing."""
         last_late_number = self.n_predictions - 1 - self.plan.patience
         while self.items:
             item = self.items[0]
@@ -344,14 +347,14 @@ class RunningMonitor:
 
     # ------------------------------------------------------------------------ results
     def _raise_alarm(self, running: RunningWatch) -> None:
-        """Add an alarm of a watch, with its reason."""
+        """Record an alarm of a watch, with its reason."""
         watch = replace(running.watch, tally=running.tally)
         reason = self.plan.alarm_reason(watch, self.labeled)
         self.alarms.append(Alarm(watch.name, self.n_predictions, reason))
 
     @property
     def labeled(self) -> int:
-        """Number of labels from which the risk is computed."""
+        """Number of labels that the estimate of the risk uses."""
         return self.risk.tally.n if self.plan.label_share is None else self.n_labeled
 
     def done(self) -> MonitorState:

@@ -46,7 +46,7 @@ def start(
     scale: Scale | None = None,
     seed: int = 0,
 ) -> Monitor:
-    """Create a monitor of a decision rule in use.
+    """Create a monitor for a decision rule that is used in production.
 
     The monitor detects whether the guarantee of the rule no longer holds.
 
@@ -60,19 +60,19 @@ def start(
     delta : float, default=0.05
         Probability that *any* watch ever raises a false alarm, divided equally among the watches.
     coverage : tuple of float, optional
-        Allowed range of the coverage. The default is the range that is compatible with the
+        Allowed range of the coverage. The default is a range that is estimated from the
         calibration data.
     max_risk : float, optional
-        Maximum allowed risk. The default is the target of the rule.
+        Maximum allowed risk. By default, the target of the rule is used.
     label_share : float, optional
         Share of the answers whose labels are requested, more often if a failure is likely. By
-        default, no labels are requested, and the labels that arrive are treated as a random sample
-        of the answers.
+        default, no labels are requested, and the labels that arrive are assumed to be a random
+        sample of the answers.
     patience : int, default=10_000
         Number of later predictions after which a requested label counts as missing.
     remember : int, default=1_000_000
-        Number of predictions whose ids are stored, with 17 bytes each. If labels are requested, the
-        number must be at least `patience`. The label of an older prediction is not counted.
+        Number of predictions whose ids are stored, with 17 bytes each. If labels are requested,
+        `remember` must be at least `patience`. Labels of older predictions are ignored.
     scale : {"log-odds", "probability", "score"}, optional
         Scale of the confidences in the stream, which is required for a rule in log-odds.
     seed : int, default=0
@@ -86,7 +86,7 @@ def start(
     Raises
     ------
     InputError
-        If the rule has no threshold, if there is nothing to watch, or if the threshold cannot be
+        If the rule has no threshold, if no quantity can be watched, or if the threshold cannot be
         converted to the scale.
     DomainError
         If a probability, a share or a range is invalid.
@@ -147,7 +147,10 @@ def start(
 
 
 def resolve_scale(rule: DecisionRule, scale: Scale | None) -> Scale:
-    """Return the scale of the stream. An unknown scale that is not passed raises an InputError."""
+    """Return the scale of the stream.
+
+    If the scale is neither known nor passed, an InputError is raised.
+    """
     if scale is not None:
         checks.one_of(scale, "scale", get_args(Scale))
         if rule.threshold_on(scale) is None:
@@ -169,8 +172,8 @@ def coverage_limits(
 ) -> tuple[float, float] | None:
     """Return a range that contains the true coverage with probability 1 - share.
 
-    If `coverage` is passed, it is validated and returned. Otherwise, the range follows from the
-    inequality of Dvoretzky, Kiefer and Wolfowitz, which holds for all thresholds simultaneously.
+    If `coverage` is passed, it is validated and returned. Otherwise, the range is computed by the
+    inequality of Dvoretzky, Kiefer and Wolfowitz.
     """
     if coverage is not None:
         low, high = coverage
@@ -197,7 +200,7 @@ def coverage_limits(
 
 
 def resolve_max_risk(rule: DecisionRule, max_risk: float | None) -> tuple[float | None, RiskKind]:
-    """Return the maximum allowed risk, or None, and the kind of risk."""
+    """Return the maximum allowed risk, or None without one, and the kind of risk."""
     kind: RiskKind = "generalized risk" if rule.quantity == "generalized risk" else "selective risk"
     if max_risk is None and rule.quantity in RISKS:
         max_risk = rule.target
@@ -250,7 +253,7 @@ def _have_same_blocks(first: Reference, second: Reference) -> bool:
 
 
 def _check_watches_and_memory(plan: MonitorPlan) -> None:
-    """Check that a watch is active, and that awaited predictions are remembered long enough."""
+    """Check that at least one watch is active, and that `remember` is at least `patience`."""
     if not plan.watched:
         raise InputError(_NOTHING_TO_WATCH)
     if plan.label_share is not None and plan.remember < plan.patience:

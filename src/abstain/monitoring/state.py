@@ -1,4 +1,4 @@
-"""The observations of a monitor: counted predictions, watches, requested labels and alarms."""
+"""Define the state of a monitor: recent predictions, watches, requested labels and alarms."""
 
 import hashlib
 import math
@@ -69,7 +69,7 @@ class Ledger:
         return self.first + int(self.keys.size)
 
     def last(self, count: int) -> "Ledger":
-        """Return a ledger that contains only the last `count` predictions."""
+        """Return a ledger with the last `count` predictions."""
         if self.keys.size <= count:
             return self
         n_dropped = self.keys.size - count
@@ -90,7 +90,7 @@ class SortedKeys:
 
     @classmethod
     def from_keys(cls, keys: Array) -> "SortedKeys":
-        """Sort the keys. Equal keys stay in order of arrival."""
+        """Sort the keys. Rows with equal keys are in the order of arrival."""
         rows = np.argsort(keys, kind="stable")
         return cls(read_only(keys[rows]), read_only(rows))
 
@@ -104,16 +104,16 @@ class SortedKeys:
 
 
 class LedgerWriter:
-    """A ledger that grows in place, at a constant cost per prediction.
+    """A mutable ledger, to which predictions are added at a constant cost.
 
-    Older predictions are found in a sorted index, and newer predictions in a dictionary.
+    A sorted index contains older predictions, and a dictionary contains newer predictions.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self._load(ledger)
 
     def _load(self, ledger: Ledger) -> None:
-        """Use the arrays of a ledger without copying them, and index its predictions."""
+        """Load a ledger without copying its arrays, and index its predictions."""
         self._columns: tuple[Array, ...] = (ledger.keys, ledger.flags, ledger.answers)
         #: Whether the arrays belong to a frozen ledger and must be copied before a change.
         self._is_shared = True
@@ -167,7 +167,7 @@ class LedgerWriter:
         self._columns[1][number - self._first] |= LABELED
 
     def maintain(self, remember: int) -> None:
-        """Drop old predictions or rebuild the index, if enough predictions were added."""
+        """Remove old predictions or rebuild the index, if enough predictions were added."""
         if self._n_rows > remember + remember // 4:
             self._load(self.freeze().last(remember))
         elif len(self._recent) > _MAX_RECENT + self._n_rows // 16:
@@ -195,9 +195,9 @@ class LedgerWriter:
 
 
 def hash_names(names: Sequence[object], seed: int) -> Array:
-    """Return four 64-bit numbers for each name, which depend only on the name and the seed.
+    """Return four 64-bit hashes of each name, which depend only on the name and the seed.
 
-    The first number is the key of the name, and the others are used as random numbers.
+    The first hash identifies the name, and the others serve as random numbers.
     """
     # Floats are rejected, because 1.0 and 1 would be different names.
     for i, name in enumerate(names):
@@ -257,7 +257,7 @@ class Alarm:
 
     @property
     def line(self) -> str:
-        """Line for logs that begins with ALARM, so that scripts can search for it."""
+        """One-line description of the alarm for logs, which begins with "ALARM"."""
         return f"ALARM {self.watch}: {self.reason}"
 
 
@@ -294,7 +294,7 @@ class WatchTally:
 
 @dataclass(frozen=True, eq=False)
 class Watch:
-    """A watch, which tests one quantity, since its start or last reset.
+    """A sequential test of one quantity, since its start or last reset.
 
     Attributes
     ----------
@@ -340,7 +340,7 @@ TERMS = 7
 
 @dataclass(slots=True)
 class RequestItem:
-    """An answer and the request of its label."""
+    """An answer, and whether its label was requested."""
 
     #: Number of the prediction, counted from 0.
     number: int
@@ -362,10 +362,11 @@ class RequestItem:
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """Answers from the first answer that awaits its label on, and sums over all earlier answers.
+    """The answers that are not counted yet, and sums over all counted answers.
 
-    Answers are counted in the order of their predictions, so the order in which labels arrive has
-    no effect. An answer is settled after its label has arrived or if no label was requested.
+    Answers are counted in the order of their predictions, up to the first answer whose label is
+    still missing. The order in which labels arrive has therefore no effect. An answer is complete
+    if its label has arrived or was not requested.
 
     Attributes
     ----------
@@ -421,8 +422,8 @@ class Requests:
 def sum_terms(predicted: float, correction: float, weighted_loss: float) -> tuple[float, ...]:
     """Return the terms of one answer in `Requests.sums`.
 
-    The terms are products of the predicted failure probability p, its correction d by the label,
-    and the loss m weighted by the inverse request probability.
+    The terms are products of the predicted failure probability p, the correction d of p by the
+    label, and the loss m weighted by the inverse request probability.
     """
     p = predicted
     d = correction
@@ -442,7 +443,7 @@ def items_to_array(items: "list[RequestItem]") -> tuple[FloatArray, tuple[str, .
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts of predictions and labels that have no effect on the results.
+    """Counts of predictions and labels that were ignored.
 
     Attributes
     ----------

@@ -4,9 +4,10 @@ Each display has the methods ``.plot(ax=)``, ``.save(path)`` and ``.frame()``. T
 ``.frame()`` returns the plotted data.
 
 Displays of curves are created with ``from_predictions`` or ``from_curve``. Displays of a comparison
-are created with ``from_comparison``, displays of a decision rule or a cascade with ``from_checks``,
-and the display of a calibration with ``from_check``. The displays of studies (`SeriesDisplay`,
-`SpreadDisplay`, `SurfaceDisplay`, `AgreementDisplay`, `VerdictGridDisplay`) take numbers directly.
+are created with ``from_comparison``. Displays of a decision rule or a cascade are created with
+``from_checks``, and displays of a calibration with ``from_check``. `SeriesDisplay`,
+`SpreadDisplay`, `SurfaceDisplay`, `AgreementDisplay` and `VerdictGridDisplay` are created directly
+from numbers.
 
 The package imports matplotlib only when a figure is drawn.
 """

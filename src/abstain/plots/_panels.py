@@ -54,7 +54,7 @@ def grid_shape(n_panels: int, max_columns: int = 3) -> tuple[int, int]:
 
 
 def hide_inner_labels(panels: Sequence["Axes"], *, share_y: bool) -> None:
-    """Hide axis titles and shared tick labels inside a grid of panels."""
+    """Hide axis titles and shared tick labels, except at the edges of a grid of panels."""
     count = len(panels)
     _, columns = grid_shape(count)
     for i, ax in enumerate(panels):
@@ -102,9 +102,9 @@ class Panels(Titled):
     def _split_axes(
         self, ax: "Axes", n_panels: int, *, share_x: bool = False, share_y: bool = False
     ) -> list["Axes"]:
-        """Replace the axes by a grid of panels.
+        """Replace the axes by a grid of new axes, one for each panel.
 
-        A figure with one panel keeps its axes.
+        If there is one panel, the axes are not replaced.
         """
         if n_panels == 1:
             return [ax]
@@ -158,9 +158,9 @@ class DisplayGrid(Panels):
 
 
 class RowPanels(Panels):
-    """Panels side by side whose rows have the same names.
+    """Panels side by side, which have the same rows.
 
-    An example is a panel for each metric with a row for each data set.
+    For example, each panel shows one metric, and each row shows one data set.
     """
 
     #: Width of a panel, in inches.
@@ -180,10 +180,10 @@ class RowPanels(Panels):
     def _draw_panel(
         self, ax: "Axes", panel: str, kwargs: dict[str, Any], handles: dict[str, Any]
     ) -> None:
-        """Draw the values of a panel, and add a legend handle for each new name."""
+        """Draw the values of a panel, and add a legend entry for each name that has none."""
 
     def _draw_row_panels(self, ax: "Axes", kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Draw all panels, and return the legend handles by name."""
+        """Draw all panels, and return the legend entries by name."""
         handles: dict[str, Any] = {}
         axes = self._split_axes(ax, len(self._panel_names), share_y=True)
         rows = self._row_names
@@ -201,7 +201,7 @@ class RowPanels(Panels):
         return handles
 
     def _grid_size(self, rows_height: float, legend_names: Sequence[str]) -> tuple[float, float]:
-        """Return the size of the figure, which depends on the number of rows in a panel."""
+        """Return the size of the figure for this number of rows and panels."""
         n_panels = len(self._panel_names)
         width = min(n_panels, self.max_columns) * self.panel_width
         width += label_width(self._row_names) + 0.3
@@ -220,7 +220,7 @@ def legend_below_height(names: Sequence[str], width: float) -> float:
 
 
 def legend_below(ax: "Axes", handles: Sequence[Any], names: Sequence[str]) -> None:
-    """Add one legend below all panels, with rows of about equal length."""
+    """Add a legend below all panels, whose rows have about equal lengths."""
     figure: Any = ax.figure
     max_columns = _n_columns_below(names, figure.bbox.width / figure.dpi)
     n_rows = math.ceil(len(names) / max_columns)

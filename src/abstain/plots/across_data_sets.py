@@ -27,7 +27,7 @@ _ROW_STEP, _BAR_STEP, _NAME_GAP = 1.0, 0.5, 0.9
 
 @dataclass(eq=False)
 class CriticalDifferenceDisplay(Titled):
-    """Mean ranks on an axis, with bars that connect methods without significant differences.
+    """Mean ranks of methods. Bars connect methods that do not differ significantly.
 
     `plot` passes additional options to ``Axes.plot`` for each bar (color, linewidth).
 
@@ -62,7 +62,7 @@ class CriticalDifferenceDisplay(Titled):
 
     @classmethod
     def from_comparison(cls, comparison: Comparison, metric: str | None = None) -> Self:
-        """Create a display of the ranking over all data sets by one metric.
+        """Create a display of the mean ranks over all data sets by one metric.
 
         Parameters
         ----------
@@ -139,9 +139,9 @@ class CriticalDifferenceDisplay(Titled):
         draw_text(ax, 1, y - 0.25, f"CD {distance:.2f}{suffix}", fontsize=8, va="bottom")
 
     def _draw_cliques(self, ax: "Axes", kwargs: dict[str, Any]) -> float:
-        """Draw the bars that connect methods, and return the y position below them.
+        """Draw the bars that connect methods, and return the y coordinate below the bars.
 
-        Overlapping bars are drawn at different heights.
+        Bars that would overlap are drawn at different heights.
         """
         rank_by_method = dict(zip(self.mean_ranks.methods, self.mean_ranks.mean_ranks, strict=True))
         bars = []
@@ -164,7 +164,7 @@ class CriticalDifferenceDisplay(Titled):
         return 0.55 + _BAR_STEP * len(last_ends)
 
     def _draw_names(self, ax: "Axes", k: int, top: float) -> float:
-        """Draw the names of the better half of the methods at the left, others at the right."""
+        """Draw the names of the better half of the methods at the left, and others at the right."""
         methods = self.mean_ranks.methods
         label_by_method = unique_labels(methods)
         n_left = (len(methods) + 1) // 2
@@ -193,10 +193,10 @@ class CriticalDifferenceDisplay(Titled):
 
 @dataclass(eq=False)
 class PerformanceProfileDisplay(Titled):
-    """Share of runs and data sets whose metric is at least as good as a threshold.
+    """Share of runs and data sets on which the metric is at least as good as a threshold.
 
-    If the line of one method is above the line of another method at each threshold, the upper
-    method is better at every quantile.
+    If the line of a method is above that of another method at each threshold, the upper method is
+    better at every quantile.
 
     `plot` passes additional options to each call of ``Axes.plot`` of a profile (color, linewidth).
 
@@ -221,7 +221,7 @@ class PerformanceProfileDisplay(Titled):
 
     @classmethod
     def from_comparison(cls, comparison: Comparison, metric: str | None = None) -> Self:
-        """Create a display of the profiles of one metric.
+        """Create a display of the performance profiles for one metric.
 
         Parameters
         ----------

@@ -27,7 +27,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 
 @dataclass(frozen=True)
 class Pair:
-    """Two results for one case, such as the values of two implementations.
+    """Two results for one case, such as the values of a metric from two implementations.
 
     Attributes
     ----------
@@ -60,9 +60,10 @@ class Pair:
 
 @dataclass(eq=False)
 class AgreementDisplay(Panels):
-    """Scatter plot of the second result by the first result of each case.
+    """Scatter plot of two results for each case, with the first result on the x axis.
 
-    If `is_relative_difference` is true, the y axis shows the relative difference of the results.
+    The y axis shows the second result or, if `is_relative_difference` is true, the relative
+    difference.
 
     `plot` passes additional options to each call of ``Axes.scatter`` (s, alpha).
 
@@ -96,12 +97,12 @@ class AgreementDisplay(Panels):
 
     @property
     def panels(self) -> list[str]:
-        """Names of the panels in the order of the pairs."""
+        """Names of the panels, in the order in which they first appear."""
         return distinct(self.pairs, "panel")
 
     @property
     def groups(self) -> list[str]:
-        """Names of the groups in the order of their colors."""
+        """Names of the groups, in the order in which colors are assigned."""
         return distinct(self.pairs, "group")
 
     def frame(self) -> "pl.DataFrame":
@@ -124,7 +125,7 @@ class AgreementDisplay(Panels):
     def _draw_points(
         self, ax: "Axes", panel_pairs: list[Pair], kwargs: dict[str, Any], handles: dict[str, Any]
     ) -> None:
-        """Draw the cases of a panel, and add legend handles for new groups."""
+        """Draw the cases of a panel, and add a legend entry for each group that has none."""
         for i, group in enumerate(self.groups):
             x = np.array([p.x for p in panel_pairs if p.group == group])
             y = np.array([p.y for p in panel_pairs if p.group == group])
@@ -138,7 +139,7 @@ class AgreementDisplay(Panels):
             handles.setdefault(group, ax.scatter(x, y, **style))
 
     def _draw_reference(self, ax: "Axes", panel_pairs: list[Pair]) -> None:
-        """Set the scales of the axes, and draw the line on which both results are equal."""
+        """Set the scales of the axes, and draw a line at equal results."""
         values = [value for p in panel_pairs for value in (p.x, p.y)]
         low, high = min(values), max(values)
         # A logarithmic axis has tick labels only if the values span at least a factor of 5.

@@ -26,7 +26,7 @@ _BEST_MARK: dict[str, Any] = {"markersize": 6.5, "markerfacecolor": PAPER}
 
 @dataclass(frozen=True)
 class BackboneValue:
-    """Metric of a network architecture on a data set, for the baseline and for the best method.
+    """Metric of one network architecture on one data set, for the baseline and the best method.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class BackboneValue:
 
 @dataclass(eq=False)
 class BackboneDisplay(RowPanels):
-    """Metrics of several network architectures, with a row per data set.
+    """Metrics of several network architectures, with one row per data set.
 
     Filled markers show the baseline, and hollow markers show the best method.
 
@@ -54,7 +54,7 @@ class BackboneDisplay(RowPanels):
     Attributes
     ----------
     values : tuple of BackboneValue
-        Values in the order of panels, rows and colors.
+        Values, whose order determines the order of panels, rows and colors.
     baseline : str
         Name of the baseline, for the legend.
     title : str

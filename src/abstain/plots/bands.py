@@ -36,8 +36,8 @@ _MAX_SIMULTANEOUS_START = 0.8
 class RiskCoverageBandDisplay(Titled):
     """Risk by coverage with two confidence bands for each method.
 
-    The inner band is pointwise. The outer band with thin edges is simultaneous for the complete
-    curve.
+    The inner band is pointwise. The outer band, which has thin edges, is a simultaneous band for
+    the complete curve.
 
     `plot` passes additional options to each call of ``Axes.plot`` of a curve (color, linewidth).
 
@@ -80,12 +80,12 @@ class RiskCoverageBandDisplay(Titled):
 
     @classmethod
     def from_curve(cls, band: Mapping[str, RiskCoverageBand]) -> Self:
-        """Create a display from bands by name.
+        """Create a display from one band or several named bands.
 
         Parameters
         ----------
         band : mapping from name to RiskCoverageBand
-            Bands of one kind of risk.
+            Bands, which all have the same kind of risk.
 
         Returns
         -------
@@ -166,7 +166,7 @@ class RiskCoverageBandDisplay(Titled):
         return pl.concat(tables)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        """Draw the curve and the bands of each method, and set the id of their SVG elements."""
+        """Draw the curve and the bands of each method. Their SVG elements get ids."""
         label_by_method = unique_labels(list(self.bands))
         index_by_method = self.index_by_method or {name: i for i, name in enumerate(self.bands)}
         ids = [f"{METHOD_CLASS_PREFIX}{index_by_method[name]}" for name in self.bands]
@@ -195,9 +195,9 @@ class RiskCoverageBandDisplay(Titled):
 
 
 def has_simultaneous_band(band: RiskCoverageBand) -> BoolArray:
-    """Return a mask of the points with a simultaneous band.
+    """Return a mask of the points at which the simultaneous band is drawn.
 
-    The mask is False at all points if the band starts at a large coverage.
+    If the band starts at a large coverage, the mask is False everywhere.
     """
     if band.simultaneous_from > _MAX_SIMULTANEOUS_START:
         return np.zeros(band.coverage.size, dtype=bool)
@@ -220,7 +220,7 @@ def _draw_band(ax: "Axes", band: RiskCoverageBand, style: Style, method_id: str)
 def _max_plotted_risk(band: RiskCoverageBand) -> float:
     """Return the upper limit of the risk axis.
 
-    Points with a small coverage have no influence.
+    The limit does not depend on points with a small coverage.
     """
     upper = np.where(has_simultaneous_band(band), band.high_all, band.high)
     return float(np.nanmax(np.append(upper[band.coverage >= _MIN_COVERAGE_FOR_AXIS], 0.0)))

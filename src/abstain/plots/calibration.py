@@ -28,13 +28,13 @@ _STYLES: Mapping[str, dict[str, Any]] = {
 
 @dataclass(eq=False)
 class CalibrationDisplay(ReliabilityDisplay):
-    """Reliability diagram before (gray) and after calibration.
+    """Reliability diagrams before calibration (gray) and after calibration.
 
     On the dotted diagonal, accuracy equals confidence. Below the diagonal, the score is
     overconfident. Larger dots represent more samples.
 
-    Each light bar contains its dot with a probability of 95% if the score is perfectly calibrated.
-    A dot inside its bar therefore does not indicate miscalibration.
+    If the score is perfectly calibrated, each dot is inside its light bar with a probability of
+    95%. A dot inside its bar is therefore consistent with perfect calibration.
 
     Attributes
     ----------

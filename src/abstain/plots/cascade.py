@@ -1,4 +1,4 @@
-"""Figures of the candidate thresholds of a cascade and of the path of the samples."""
+"""Figures of the candidate thresholds of a cascade, and of the number of samples at each stage."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -48,22 +48,22 @@ _LIGHT_GRAY: Final = "#c3cad1"
 
 @dataclass(eq=False)
 class CascadeDisplay(Titled):
-    """Mean cost and risk of each choice of thresholds on the calibration data.
+    """Mean cost and risk of a cascade on the calibration data, for each choice of its thresholds.
 
     Gray dots are candidate thresholds, and blue dots are certified thresholds. The diamond is the
     selected choice. The dotted line is the maximum risk.
 
-    Each thin line shows the best thresholds of a cascade that consists of one model and the person.
-    The circle at the end of the line is the model that answers all samples. The cross is the person
-    who answers all samples.
+    Each thin line shows cascades of one model and the person, with the best thresholds. The circle
+    at the end of a line means that the model answers all samples. The cross means that the person
+    answers all samples.
 
     `plot` passes additional options to the ``Axes.scatter`` of the certified choices (color, s).
 
     Attributes
     ----------
     checks : CascadeChecks
-        Result of `check_cascade`. The result contains all candidates if `check_cascade` received
-        `calibration`.
+        Result of `check_cascade`. The candidates are available if `calibration` was passed to
+        `check_cascade`.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class CascadeDisplay(Titled):
         Parameters
         ----------
         checks : CascadeChecks
-            Cascade and the data sets on which it was checked.
+            Cascade with its check results on data sets.
 
         Returns
         -------
@@ -116,7 +116,7 @@ class CascadeDisplay(Titled):
         return pl.DataFrame(self._rows(), infer_schema_length=None)
 
     def _rows(self) -> list[dict[str, Any]]:
-        """Return the rows of the table: candidates, single models, and data sets."""
+        """Return the rows of the table, for candidates, single models and data sets."""
         rows: list[dict[str, Any]] = []
         if self.checks.frontier is not None:
             rows += self._frontier_rows(self.checks.frontier)
@@ -146,7 +146,7 @@ class CascadeDisplay(Titled):
         return rows
 
     def _distinct_points(self, frontier: CascadeFrontier) -> IntArray:
-        """Return one candidate for each cell of a grid, because overlapping dots are invisible."""
+        """Return at most one candidate for each cell of a grid, to avoid overlapping dots."""
         in_range = np.flatnonzero(frontier.risk <= self._max_risk(frontier))
         n_x, n_y = _GRID_SIZE
         x = _grid_index(frontier.risk[in_range], n_x)
@@ -165,7 +165,7 @@ class CascadeDisplay(Titled):
         return max(1.3 * target, max_risk)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        """Draw the candidates, the models, the selected choice and the data sets."""
+        """Draw the candidates, the single models, the selected thresholds and the data sets."""
         f, plan = self.checks.frontier, self.checks.cascade.plan
         legend_entries: list[tuple[Any, str]] = []
         if f is not None:
@@ -196,7 +196,7 @@ class CascadeDisplay(Titled):
     def _draw_candidates(
         self, ax: "Axes", f: CascadeFrontier, kwargs: dict[str, Any]
     ) -> list[tuple[Any, str]]:
-        """Draw the candidates and the certified choices, and return the legend entries."""
+        """Draw the candidate and the certified thresholds, and return the legend entries."""
         candidates, certified = self._distinct_points(f), f.certified
         style: Style = {"s": 7, "color": _LIGHT_GRAY, "linewidths": 0, "zorder": 1}
         dots = ax.scatter(f.risk[candidates], f.cost[candidates], **style)
@@ -244,12 +244,12 @@ class CascadeDisplay(Titled):
 
 @dataclass(eq=False)
 class CascadePathDisplay(Titled):
-    """Path of 1,000 samples through the stages of a cascade, with costs.
+    """Numbers and costs of 1,000 samples at each stage of a cascade.
 
     Each stage has a bar from top to bottom. The length of the bar is the number of samples that
-    reach the stage. The colored segment contains the samples with a correct answer, the dark
-    segment contains the samples with a wrong answer, and the light segment contains the samples
-    that the next stage receives. The text states the numbers of answers and the costs.
+    reach the stage. The colored segment contains the samples with a correct answer, and the dark
+    segment contains those with a wrong answer. The light segment contains the samples that the next
+    stage receives. A text beside each bar states the numbers of answers and the costs.
 
     `plot` passes additional options to the ``Axes.barh`` of all segments (height, linewidth).
 
@@ -258,8 +258,8 @@ class CascadePathDisplay(Titled):
     checks : CascadeChecks
         Result of `check_cascade`.
     check : RuleCheck or None, default=None
-        Data set of the path, an entry of ``checks.checks``. By default, the path is that of the
-        calibration data, whose errors are unknown.
+        Data set of the path, an entry of ``checks.checks``. By default, the figure shows the
+        calibration data, without the numbers of errors.
 
     Examples
     --------
@@ -285,9 +285,9 @@ class CascadePathDisplay(Titled):
         Parameters
         ----------
         checks : CascadeChecks
-            Cascade and the data sets on which it was checked.
+            Cascade with its check results on data sets.
         check : RuleCheck, optional
-            Data set of the path, an entry of ``checks.checks``. By default, the path is that of the
+            Data set of the path, an entry of ``checks.checks``. By default, the figure shows the
             calibration data.
 
         Returns
@@ -364,7 +364,7 @@ def _row(kind: str, name: str, risk: float, cost: float, reviews: float) -> dict
 
 
 def _grid_index(values: Array, n_cells: int) -> IntArray:
-    """Return the index of the grid cell of each value, between 0 and the maximum value."""
+    """Return the index of the grid cell of each value. The grid extends from 0 to the maximum."""
     shares = values / max(values.max(), 1e-300)
     index: IntArray = np.floor(shares * n_cells).astype(np.int64)
     return index

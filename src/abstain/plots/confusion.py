@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def abstention_column(k: int) -> tuple[float, float]:
-    """Return the left and the right edge of the column for abstentions.
+    """Return the x coordinates of the edges of the column for abstentions.
 
-    Positions are in units of a cell. The column follows a gap after the `k` columns of the classes.
-    If the cells are small, the column has a minimum width.
+    Coordinates are in units of a cell. There is a gap between the `k` columns of the classes and
+    the column for abstentions. If the cells are small, the column has a minimum width.
     """
     left = k - 0.5 + 0.3 + k / 60
     return left, left + max(1.0, k / 40)
@@ -46,7 +46,7 @@ def mix_with_white(color: str, share: float) -> tuple[float, float, float]:
 
 
 def format_cell(value: float) -> str:
-    """Format a count as an integer, and a share with two digits.
+    """Format a count as an integer, or a share with two decimals.
 
     Examples
     --------
@@ -87,11 +87,11 @@ _TITLES = {
 class SelectiveConfusionDisplay(Titled):
     """Confusion matrix with a column for abstentions.
 
-    Correct answers are blue, wrong answers are orange, and abstentions are gray. The color of a
-    cell is darker for a larger share of the true class. If the matrix is normalized by answer, the
-    color shows the share of the answer.
+    Correct answers are blue, wrong answers are orange, and abstentions are gray. A darker cell
+    contains a larger share of its true class. If the matrix is normalized by answer, a darker cell
+    contains a larger share of its answer.
 
-    The figure contains no numbers if the cells are too small. `frame` returns all numbers.
+    If the cells are too small, the figure contains no numbers. `frame` returns all numbers.
 
     `plot` passes additional options to ``matplotlib.axes.Axes.pcolormesh`` (linewidth, edgecolors).
 

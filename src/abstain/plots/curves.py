@@ -47,10 +47,10 @@ _MAX_VERTICES = 2000
 class RiskCoverageDisplay(Display[RiskCoverageCurve]):
     """Risk by coverage, with dots at efficient thresholds.
 
-    A threshold is efficient if no larger coverage has a selective risk at most as high. Straight
-    segments connect the points of the curve, as in the trapezoidal AURC and AUGRC. Tied samples
-    have one point, so a large tie group leads to a long segment. Curves with more than about 2,000
-    points are thinned in the figure and in the table.
+    A threshold is efficient if no threshold with a larger coverage has an equal or lower selective
+    risk. Straight segments connect the points of the curve, as in the trapezoidal AURC and AUGRC.
+    Samples with equal confidence form one point, so many tied samples lead to a long segment. If a
+    curve has more than about 2,000 points, the figure and the table contain only some of them.
 
     Examples
     --------
@@ -109,11 +109,10 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
         ax : matplotlib Axes, optional
             Axes to draw on. The default is a new figure.
         usable : bool, default=True
-            Whether to mark the vertices for which no larger coverage has a selective risk at most
-            as high.
+            Whether to mark the efficient thresholds with dots.
         steps : bool, default=False
-            Whether to draw steps instead of straight segments. The height of a step is the risk of
-            a threshold between two distinct confidences.
+            Whether to draw steps instead of straight segments. The height of a step is the risk at
+            thresholds between two distinct confidences.
         **kwargs
             Passed to every ``Axes.plot`` of a curve (color, linewidth, label).
 
@@ -156,7 +155,7 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
 
 
 class _LossCurveDisplay(Display[CurveT]):
-    """Base class of displays whose curves depend only on confidences, losses and weights."""
+    """Base class of displays whose curves are computed from confidences, losses and weights."""
 
     #: Function that computes the curve from confidences and losses.
     compute: ClassVar[Callable[..., Any]]
@@ -176,8 +175,9 @@ class _LossCurveDisplay(Display[CurveT]):
         confidence : array of shape (n,), or mapping from name to array
             Confidence scores. A higher value is more confident. Pass a mapping for several scores.
         loss : array of shape (n,)
-            Loss of each sample, finite and non-negative. A failure ROC curve requires 1 for a
-            failure and 0 for a success. An accuracy-rejection curve requires losses in [0, 1].
+            Loss of each sample, finite and non-negative. For a failure ROC curve, the loss must be
+            1 for a failure and 0 for a success. For an accuracy-rejection curve, losses must be in
+            [0, 1].
         weight : array of shape (n,), optional
             Frequency weights.
 
@@ -191,7 +191,7 @@ class _LossCurveDisplay(Display[CurveT]):
 
 @dataclass(eq=False)
 class FailureRocDisplay(_LossCurveDisplay[FailureRocCurve]):
-    """Share of accepted successes by share of accepted failures.
+    """Failure ROC curve: share of accepted successes by share of accepted failures.
 
     The diagonal is the curve of a random score.
 
@@ -249,10 +249,11 @@ class MetricCoverageDisplay(Display[MetricCoverageCurve]):
         loss : array of shape (n,)
             Loss of each sample, finite and non-negative.
         metric : "selective_accuracy" or callable, default="selective_accuracy"
-            Metric to evaluate at each threshold. A callable is called as ``metric(confidence, loss,
+            Metric to evaluate at each threshold. A function is called as ``metric(confidence, loss,
             threshold=t, weight=weight)``. `cwsa` and `cwsa_plus` are such callables.
         thresholds : array of shape (t,), optional
-            Thresholds to evaluate. The default is up to 200 distinct confidences.
+            Thresholds to evaluate. By default, at most 200 of the distinct confidences are
+            thresholds.
         weight : array of shape (n,), optional
             Frequency weights.
 
@@ -342,7 +343,7 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
 
 @dataclass(eq=False)
 class RetentionDisplay(_LossCurveDisplay[ErrorRetentionCurve]):
-    """Mean loss by retention if an oracle answers the rejected samples.
+    """Mean loss by retention fraction, where an oracle answers the rejected samples.
 
     Examples
     --------
@@ -383,7 +384,7 @@ class AccuracyRejectionDisplay(_LossCurveDisplay[AccuracyRejectionCurve]):
 
 
 def display_of(curve: object) -> Display[Any]:
-    """Return the display of a curve of `abstain.curves`."""
+    """Return a display of the given curve, which is a curve of `abstain.curves`."""
     kinds: dict[type, type[Display[Any]]] = {
         RiskCoverageCurve: RiskCoverageDisplay,
         FailureRocCurve: FailureRocDisplay,

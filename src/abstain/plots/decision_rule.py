@@ -1,4 +1,4 @@
-"""Figure of the threshold of a decision rule on the risk-coverage curve."""
+"""Figure of a decision rule, whose threshold is a point on the risk-coverage curve."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -62,25 +62,25 @@ class DecisionRuleDisplay(Titled):
     """Risk and coverage of a decision rule on the calibration data and on other data.
 
     The line is the risk-coverage curve of the calibration data, and the dotted line is the target.
-    The diamond is the selected threshold. Its bar extends to the certified bound.
+    The diamond is the selected threshold. The bar at the diamond extends to the certified bound of
+    the risk.
 
     The other markers are the results of the same threshold on other data, with intervals of
-    coverage and risk. A risk out of range is drawn as an arrow at the upper edge, and the legend
-    contains its value.
+    coverage and risk. A risk that is too large for the axis is drawn as an arrow at the upper edge,
+    and its value is in the legend.
 
-    A line connects the severities of one shift, which are consecutive data sets whose names differ
-    only in a number at the end. The markers grow with the severity.
+    A line connects consecutive data sets whose names differ only in a number at the end, such as
+    the severities of a corruption. The markers grow with the severity.
 
     `plot` passes additional options to the ``Axes.plot`` of the curve (color, linewidth).
 
     Attributes
     ----------
     checks : RuleChecks
-        Result of `check_rule`. The result contains the curve if `check_rule` received
-        `calibration`.
+        Result of `check_rule`. The curve is available if `calibration` was passed to `check_rule`.
     shows_data : bool, default=True
-        Whether the working points on other data are drawn. A rule with a threshold for each group
-        has a curve and a dot for each group of the calibration data, and no other points.
+        Whether the working points on other data are drawn. If the rule has a threshold for each
+        group, the figure contains only a curve and a dot for each group of the calibration data.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class DecisionRuleDisplay(Titled):
         Parameters
         ----------
         checks : RuleChecks
-            Decision rule and the data sets on which it was checked.
+            Decision rule with its check results on data sets.
 
         Returns
         -------
@@ -134,7 +134,7 @@ class DecisionRuleDisplay(Titled):
         return "generalized_risk" if generalized else "selective_risk"
 
     def frame(self) -> "pl.DataFrame":
-        """Return a Polars table of the plotted results, followed by the points of the curve."""
+        """Return the plotted results and the points of the curve as a Polars table."""
         import polars as pl
 
         rows = []
@@ -210,7 +210,7 @@ class DecisionRuleDisplay(Titled):
         return self.checks.checks if is_drawn else ()
 
     def _curves(self) -> list[tuple[str, RiskCoverageCurve]]:
-        """Return the curves of the calibration data by the name of their group."""
+        """Return the curve of each group of the calibration data, by the name of the group."""
         curve = self._curve()
         group_curves = self.checks.group_curves[:_MAX_GROUP_CURVES]
         named = [(name, thin(curve, vertices=_MAX_GROUP_VERTICES)) for name, curve in group_curves]
@@ -239,7 +239,7 @@ class DecisionRuleDisplay(Titled):
         return legend_entries
 
     def _draw_data(self, ax: "Axes", max_risk: float) -> list[tuple[Any, str]]:
-        """Draw the results on all data sets, and connect the severities of one shift."""
+        """Draw the results on all data sets, and connect the severities of a corruption."""
         checks = self._shown_checks()
         names = [check.name for check in checks]
         label_by_name = shorten_names(names)
@@ -258,7 +258,7 @@ class DecisionRuleDisplay(Titled):
         label_by_name: Mapping[str, str],
         max_risk: float,
     ) -> list[tuple[Any, str]]:
-        """Draw the severities of one shift with a line, and return the legend entries."""
+        """Draw the severities of a corruption with a line, and return the legend entries."""
         coverages = [check.coverage for check in severities]
         arrow_height = _ARROW_HEIGHT * max_risk
         risks = [min(getattr(check, self.risk_name), arrow_height) for check in severities]
@@ -284,7 +284,7 @@ class DecisionRuleDisplay(Titled):
     def _draw_data_set(
         self, ax: "Axes", check: RuleCheck, style: Style, max_risk: float
     ) -> tuple[Any, str]:
-        """Draw one data set, and return its marker and a note on a risk out of range."""
+        """Draw one data set, and return its marker and a note on a risk beyond the axis."""
         x, y = check.coverage, getattr(check, self.risk_name)
         if math.isnan(y):
             (mark,) = ax.plot([x], [0], **{**style, **_NO_RISK_MARK})
@@ -299,7 +299,7 @@ class DecisionRuleDisplay(Titled):
     def _max_plotted_risk(self) -> float:
         """Return the upper limit of the risk axis.
 
-        Large risks are drawn at the edge and do not extend the axis.
+        Very large risks are drawn at the edge and do not extend the axis.
         """
         rule, values = self.checks.rule, [0.0]
         for _, curve in self._curves():
@@ -345,7 +345,7 @@ def data_set_style(index: int) -> dict[str, Any]:
 
 
 def _severity_sizes(count: int) -> list[float]:
-    """Return the marker sizes of the severities of one shift."""
+    """Return the marker size of each severity of a corruption."""
     return [6.0] if count == 1 else [4 + 3.5 * step / (count - 1) for step in range(count)]
 
 

@@ -52,7 +52,7 @@ _MAX_ENTRIES = 5
 
 
 def _summarize_field(value: Any) -> str:
-    """Summarize a field of a display by the names of its entries or by the shape of its array."""
+    """Return a short text for a field, with the names of its entries or the shape of its array."""
     if value is None or isinstance(value, str | int | float):
         return repr(value)
     if isinstance(value, Mapping):
@@ -82,7 +82,7 @@ class Drawable(ABC):
     _has_own_figure: bool = field(default=False, init=False, repr=False)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Keep the short representation of displays, which `dataclass` would replace."""
+        """Set the short `repr` of displays, which the decorator `dataclass` would replace."""
         super().__init_subclass__(**kwargs)
         cls.__repr__ = Drawable.__repr__  # type: ignore[method-assign]
 
@@ -105,7 +105,7 @@ class Drawable(ABC):
     def save(self, path: str | os.PathLike[str], *, dpi: float = 200) -> Path:
         """Write the figure to a file.
 
-        The figure is drawn first if necessary.
+        A figure that is not drawn yet is drawn first.
 
         Parameters
         ----------
@@ -133,8 +133,8 @@ class Drawable(ABC):
     ) -> bytes:
         """Return the content of the figure file with this suffix.
 
-        With `keep_text`, the text of an SVG remains text instead of paths. `plot_options` are
-        passed to `plot` if the figure is not drawn yet.
+        If `keep_text` is true, an SVG file contains text as text and not as paths. `plot_options`
+        are passed to `plot` if the figure is not drawn yet.
         """
         import matplotlib as mpl
 
@@ -158,9 +158,9 @@ class Drawable(ABC):
         return content.getvalue()
 
     def _plot_on_own_figure(self, plot_options: dict[str, Any]) -> None:
-        """Draw on a new figure without a window.
+        """Draw on a new figure that has no window.
 
-        The layout is computed once for all file formats.
+        The layout is computed only once, for all file formats.
         """
         import matplotlib as mpl
 
@@ -178,7 +178,7 @@ class Drawable(ABC):
         return 5.6, 4.2
 
     def _get_axes(self, ax: "Axes | None") -> "Axes":
-        """Return the given axes or new axes, and store them in `ax_`."""
+        """Store the given axes, or new axes, in `ax_`, and return them."""
         self.ax_ = new_axes(*self._size()) if ax is None else ax
         self.figure_ = self.ax_.figure
         return self.ax_
@@ -199,13 +199,13 @@ class Titled(Drawable):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on. The default is a new figure. Several panels replace the axes, which
-            must be created by ``plt.subplots``. `ax_` is then the first panel.
+            Axes to draw on. The default is a new figure. If there are several panels, they replace
+            the axes, which must be created by ``plt.subplots``. `ax_` is then the first panel.
         title : bool, default=True
             Whether to draw the title above the figure.
         **kwargs
-            Options for the matplotlib function that draws the data. The description of the class
-            names the function.
+            Options for the matplotlib function that draws the data. The docstring of the class
+            names this function.
 
         Returns
         -------
@@ -222,7 +222,7 @@ class Titled(Drawable):
         """Draw the figure without its title."""
 
     def _draw_title(self, ax: "Axes") -> None:
-        """Draw the title across the figure, or above the axes if the figure has other axes."""
+        """Draw the title above the axes, or across the figure if there are no other axes."""
         if len(ax.figure.axes) == 1:
             set_figure_title(ax.figure, self.title)
         else:
@@ -265,7 +265,7 @@ class Display(Drawable, Generic[CurveT]):
 
     @classmethod
     def from_curve(cls, curve: CurveT | Mapping[str, CurveT], *, name: str = DEFAULT_NAME) -> Self:
-        """Create a display from one curve or several named curves.
+        """Create a display from a single curve or from several named curves.
 
         Parameters
         ----------
@@ -329,7 +329,7 @@ class Display(Drawable, Generic[CurveT]):
         return width, height + legend_height(self.curves, width)
 
     def _for_drawing(self, curve: CurveT) -> CurveT:
-        """Return the curve with the points that are drawn."""
+        """Return the curve, reduced to the points that are drawn."""
         return curve
 
     def _draw_curve(self, ax: "Axes", curve: CurveT, style: Style) -> None:
@@ -341,7 +341,7 @@ class Display(Drawable, Generic[CurveT]):
         """Return the titles of the x and y axis."""
 
     def _draw_reference(self, ax: "Axes") -> None:
-        """Draw the reference line, if the display has one."""
+        """Draw the reference line, if there is one."""
 
 
 def curve_column(curve: object, name: str) -> Any:

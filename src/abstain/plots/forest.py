@@ -39,11 +39,11 @@ _MAX_TICKS = 5
 
 @dataclass(eq=False)
 class ForestDisplay(Titled):
-    """Forest plot of a metric, with methods sorted by value on each data set.
+    """Forest plot of a metric on one or several data sets, with methods sorted by value.
 
-    A blue diamond and a dotted line mark the best method of a data set. Filled dots mark methods
-    that are not significantly different from the best method. Hollow dots mark methods that are
-    significantly worse.
+    On each data set, a blue diamond and a dotted line mark the best method. Filled dots mark
+    methods that are not significantly different from the best method. Hollow dots mark methods that
+    are significantly worse.
 
     `plot` passes additional options to the ``Axes.errorbar`` of each marker.
 
@@ -54,8 +54,8 @@ class ForestDisplay(Titled):
     groups : dict of Split to list of Estimate
         Estimates on each data set, starting with the best estimate.
     relations : dict of (Split, str) to str
-        Comparison of each method with the best method. It is "best", "not told apart", "worse",
-        "untested" or "undefined".
+        Comparison of each method with the best method. The value is "best", "not told apart" (not
+        significantly different), "worse", "untested" or "undefined".
 
     Examples
     --------
@@ -85,7 +85,7 @@ class ForestDisplay(Titled):
         metric : str, optional
             Name of the metric. The default is the first metric.
         data : tuple of (column, value), optional
-            Data set. The default is all data sets, drawn one below the other.
+            Data set. By default, all data sets are drawn, one below the other.
 
         Returns
         -------
@@ -151,7 +151,7 @@ class ForestDisplay(Titled):
         _limit_ticks(axes)
 
     def _draw_best(self, ax: "Axes", estimates: list[Estimate], y: float) -> None:
-        """Draw a dotted line at the value of the best method of a data set."""
+        """Draw a dotted line at the value of the best method on a data set."""
         n_defined = sum(not math.isnan(e.value) for e in estimates)
         y_bounds = [y - 0.45, y + n_defined - 0.55]
         style = {"color": LIGHT[0], "linestyle": (0, (1, 2)), "linewidth": 1.1, "zorder": 1}
@@ -160,7 +160,7 @@ class ForestDisplay(Titled):
                 draw_rule(ax, [e.value, e.value], y_bounds, **style)
 
     def _draw_rows(self, ax: "Axes", rows: dict[float, Estimate], kwargs: dict[str, Any]) -> None:
-        """Draw the estimates at their positions, grouped by marker."""
+        """Draw the estimates at the given positions."""
         across = ax.get_yaxis_transform()
         positions_by_mark: dict[str, list[float]] = {}
         for y, estimate in rows.items():
@@ -185,7 +185,7 @@ class ForestDisplay(Titled):
             ax.errorbar(values, positions, xerr=error_bars, **style)
 
     def _has_headings(self) -> bool:
-        """Return whether each group of rows has a heading."""
+        """Return whether each data set has a heading."""
         return len(self.groups) > 1
 
     def _rows(self) -> list[Estimate]:

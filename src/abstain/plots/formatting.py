@@ -20,7 +20,7 @@ _CONTROL_CHARACTERS = re.compile(
 
 
 def escape_control_characters(text: str, *, allowed: str = "") -> str:
-    r"""Replace control characters and text direction marks by Python escape sequences.
+    r"""Replace control characters and marks of the writing direction by escape sequences.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def capitalize_first(text: str) -> str:
 
 
 def data_set_suffix(data: "Split | None") -> str:
-    """Return the end of a title that names the data set, or "" for a single data set."""
+    """Return the part of a title that names the data set, or "" if there is only one."""
     from abstain._foundation.names import split_name
 
     if data is None:
@@ -125,7 +125,7 @@ def format_p_value(value: float) -> str:
 
 
 def ranks_note(*, is_adjusted: bool) -> str:
-    """Return the words that state whether ranks and p-values are adjusted."""
+    """Return a text that states whether ranks and p-values are adjusted."""
     return (
         NOT_ADJUSTED if is_adjusted else "not adjusted for multiple comparisons, nor are p-values"
     )

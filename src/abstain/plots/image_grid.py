@@ -51,14 +51,14 @@ class LabeledImage:
 
 @dataclass(eq=False)
 class ImageGridDisplay(Panels):
-    """Rows of images, with a heading for each row and a description below each image.
+    """Rows of images. Each row has a heading, and each image has a description.
 
     `plot` passes additional options to each call of ``Axes.imshow`` (cmap, interpolation).
 
     Attributes
     ----------
     images : tuple of LabeledImage
-        Images in the order in which they are drawn.
+        Images, in the order in which they are drawn.
     title : str
         Title of the figure.
 

@@ -53,7 +53,7 @@ def unique_labels(names: Sequence[str], width: int = MAX_LABEL_LENGTH) -> dict[s
 
 
 def draw_text(ax: "Axes", x: float, y: float, text: str, **style: Any) -> "Text":
-    """Draw a text of the caller without interpreting it as math."""
+    """Draw a text in which matplotlib does not interpret "$" as math."""
     return ax.text(
         x, y, escape_control_characters(text), **{"parse_math": False, "color": INK, **style}
     )
@@ -62,7 +62,7 @@ def draw_text(ax: "Axes", x: float, y: float, text: str, **style: Any) -> "Text"
 def draw_texts(
     ax: "Axes", position_by_text: Mapping[str, tuple[float, float]], **style: Any
 ) -> None:
-    """Draw texts of the caller at their positions.
+    """Draw texts at the given positions.
 
     Many texts are one artist.
     """
@@ -86,7 +86,7 @@ def set_tick_labels(
 def set_many_tick_labels(
     ax: "Axes", side: str, names: Sequence[str], positions: Sequence[float], **style: Any
 ) -> None:
-    """Set many tick labels as one artist.
+    """Draw many tick labels as a single artist, which is faster.
 
     Matplotlib draws many separate ticks slowly.
     """
@@ -124,7 +124,7 @@ def _draw_texts_as_one(
     transform: "Transform",
     **style: Any,
 ) -> "Bbox":
-    """Draw many texts as one artist, and return their bounding box."""
+    """Draw many texts as a single artist, and return their bounding box."""
     from abstain.plots.text_artist import TextArtist
 
     artist = TextArtist(texts, np.array(positions), transform, **{"color": INK, **style})
@@ -134,13 +134,13 @@ def _draw_texts_as_one(
 
 
 def set_figure_title(figure: Any, title: str) -> None:
-    """Draw a title above all axes, aligned at the left."""
+    """Draw a left-aligned title above all axes of the figure."""
     text = _wrap_title(title, figure.bbox.width / figure.dpi)
     figure.suptitle(text, x=0.01, ha="left", fontsize=10, color=INK, parse_math=False)
 
 
 def set_axes_title(ax: "Axes", title: str, *, fontsize: float = 10) -> None:
-    """Draw a title above the axes, aligned at the left."""
+    """Draw a left-aligned title above the axes."""
     text = _wrap_title(title, ax.bbox.width / ax.figure.dpi)
     ax.set_title(text, loc="left", fontsize=fontsize, color=INK, parse_math=False)
 
@@ -173,9 +173,9 @@ def draw_rule(ax: "Axes", x: Sequence[float], y: Sequence[float], **style: Any) 
 
 
 def draw_squares(ax: "Axes", positions: Sequence[tuple[int, int]], **style: Any) -> None:
-    """Draw squares of side 1 around positions as one patch.
+    """Draw squares with side length 1, centered at the given positions, as one patch.
 
-    Adjacent squares in a row become one rectangle, in which vertical lines separate the squares.
+    Adjacent squares of a row are drawn as one rectangle with vertical lines.
     """
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
@@ -203,7 +203,7 @@ def draw_squares(ax: "Axes", positions: Sequence[tuple[int, int]], **style: Any)
 
 
 def _find_runs(mask: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the start, the column and the end of each run of True along the first axis.
+    """Find the runs of True in each column, and return their starts, columns and ends.
 
     The first and the last row of the mask must be False.
     """
@@ -238,7 +238,7 @@ _AXES_WIDTH_SHARE = 0.85
 
 
 def legend_height(names: Iterable[str], width: float) -> float:
-    """Return the height of the legend below the axes of a figure, in inches.
+    """Return the height of a legend below the axes, in inches.
 
     Examples
     --------
@@ -253,7 +253,7 @@ def legend_height(names: Iterable[str], width: float) -> float:
 
 
 def add_curve_legend(ax: "Axes") -> None:
-    """Add a legend in which names such as "_x" and "$x$" are printed unchanged."""
+    """Add a legend that prints names such as "_x" and "$x$" unchanged."""
     curves = [line for line in ax.get_lines() if line.get_gid() == CURVE_ID]
     all_handles, _ = ax.get_legend_handles_labels()
     handles = [*curves, *(handle for handle in all_handles if handle not in curves)]
@@ -271,7 +271,7 @@ def add_curve_legend(ax: "Axes") -> None:
 def add_legend(
     parent: "Axes | Figure", handles: Sequence[Any], names: Sequence[str], **style: Any
 ) -> "Legend":
-    """Add a legend of the artists, whose names are not interpreted as math."""
+    """Add a legend of the given artists, in which "$" is not interpreted as math."""
     placeholders = ["name"] * len(handles)
     legend = parent.legend(handles, placeholders, frameon=False, labelcolor=INK, **style)
     for text, name in zip(legend.get_texts(), names, strict=True):
@@ -281,14 +281,14 @@ def add_legend(
 
 
 def _legend_position(ax: "Axes", names: list[str]) -> dict[str, Any]:
-    """Return the options that place a legend with many names below the axes."""
+    """Return options that place a legend with many names below the axes."""
     if len(names) <= _MAX_NAMES_INSIDE:
         return {}
     return _position_below(ax, names)
 
 
 def _position_below(ax: "Axes", names: Sequence[str]) -> dict[str, Any]:
-    """Return the options that place a legend below the axes, with as many columns as fit."""
+    """Return options that place a legend below the axes, with as many columns as possible."""
     from matplotlib.transforms import ScaledTranslation
 
     figure: Any = ax.figure
@@ -315,14 +315,14 @@ def n_legend_columns(
 
 
 def add_legend_at_right(ax: "Axes", entries: Sequence[tuple[Any, str]]) -> None:
-    """Add a legend at the right of the axes, where it covers no points."""
+    """Add a legend to the right of the axes."""
     if entries:
         handles, names = zip(*entries, strict=True)
         add_legend(ax, handles, names, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=9)
 
 
 def add_legend_below(ax: "Axes", entries: Sequence[tuple[Any, str]]) -> None:
-    """Add a legend of handles and names below the axes."""
+    """Add a legend with these handles and names below the axes."""
     if entries:
         handles, names = zip(*entries, strict=True)
         add_legend(ax, handles, names, **_position_below(ax, names))

@@ -1,4 +1,4 @@
-"""Tables of the ranks of methods by two metrics in several studies."""
+"""Figure with a table of the ranks of methods by two metrics in several studies."""
 
 import math
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class RankChange:
     Attributes
     ----------
     method, study : str
-        Row and column.
+        Row and column of the table.
     before, after : float
         Ranks by the first and by the second metric, which are NaN for a method without a rank.
     panel : str
@@ -64,9 +64,9 @@ class RankChange:
 class RankChangesDisplay(Panels):
     """Table of ranks by two metrics, with one row per method and one column per study.
 
-    A cell contains the two ranks, or one number if the ranks are equal. A cell is blue if the
-    second rank is better, and orange if the second rank is worse. Larger changes have a stronger
-    color.
+    A cell contains both ranks, or one number if the ranks are equal. A cell is blue if the second
+    metric ranks the method better, and orange if it ranks the method worse. Larger changes have a
+    stronger color.
 
     `plot` passes additional options to ``matplotlib.patches.Rectangle`` for each cell (linewidth,
     alpha).
@@ -74,7 +74,7 @@ class RankChangesDisplay(Panels):
     Attributes
     ----------
     changes : tuple of RankChange
-        Rank changes, at most one per method, study and panel.
+        Rank changes. There is at most one for each method, study and panel.
     title : str
         Title of the figure.
 
@@ -109,7 +109,7 @@ class RankChangesDisplay(Panels):
             name_panel(ax, name)
 
     def _draw_panel(self, ax: "Axes", cells: list[RankChange], kwargs: dict[str, Any]) -> None:
-        """Draw one colored cell for each method and study."""
+        """Draw a colored cell for each method and study."""
         from matplotlib.patches import Rectangle
 
         rows, columns = distinct(cells, "method"), distinct(cells, "study")

@@ -37,13 +37,14 @@ _MAX_EXACT_RADII, _RADIUS_STEP = 300, 0.005
 
 @dataclass(eq=False)
 class RankBlobDisplay(Titled):
-    """Probability of each rank for each method, as the area of a circle.
+    """Rank probabilities of methods, drawn as circles whose area is the probability.
 
-    The cross marks the mean rank, and the line marks the central range of the ranks. Both are
-    computed from simulated studies of the same size whose true values are the estimates.
+    A cross marks the mean rank of each method, and a line marks the central range of its ranks. The
+    ranks are simulated for new studies of the same size, under the assumption that the estimates
+    are the true values.
 
-    Over all data sets, the methods are ranked by the aggregate of the metric. The mean of this rank
-    differs from the mean of the ranks on the data sets.
+    Over all data sets, methods are ranked by the aggregate of the metric over the data sets. The
+    mean of this rank is not the same as the mean of the ranks on single data sets.
 
     `plot` passes additional options to ``matplotlib.collections.EllipseCollection``, for the
     circles of one size (facecolor, alpha).
@@ -89,9 +90,10 @@ class RankBlobDisplay(Titled):
         metric : str, optional
             Name of the metric. The default is the first metric.
         data : tuple of (column, value), optional
-            Data set. The default is the only data set, or all data sets together.
+            Data set. By default, the display covers the only data set, or all data sets together.
         source : str, optional
-            Method of the rank probabilities. The default is the method of the first standing.
+            How the rank probabilities are computed, such as "bootstrap". The default is the source
+            of the ranks of the best method.
 
         Returns
         -------
@@ -164,7 +166,7 @@ class RankBlobDisplay(Titled):
     ) -> None:
         """Draw the circles of the rank probabilities.
 
-        Circles of one size are one artist, because there can be thousands of circles.
+        All circles of one size are a single artist, because there can be thousands of circles.
         """
         from matplotlib.collections import EllipseCollection
 
@@ -196,7 +198,7 @@ class RankBlobDisplay(Titled):
 
 
 def _mean_drawn_rank(standing: Standing) -> float:
-    """Return the mean rank according to the plotted probabilities.
+    """Return the mean rank, computed from the plotted probabilities.
 
     Over all data sets, `mean_rank` is a different quantity: the mean of the ranks on the data sets.
     """
@@ -208,11 +210,11 @@ def _mean_drawn_rank(standing: Standing) -> float:
 
 @dataclass(eq=False)
 class RankingChangeDisplay(Titled):
-    """Two rankings of methods by different metrics, connected by lines.
+    """Rankings of methods by two metrics, in which a line connects the two ranks of each method.
 
-    The ranks by the first metric are at the left. A line is orange if the second metric ranks the
-    method worse. A line is blue and dashed if the second metric ranks the method better. Methods
-    without a rank are omitted.
+    The ranks by the first metric are at the left, and those by the second are at the right. A line
+    is orange if the second metric ranks the method worse. A line is blue and dashed if the second
+    metric ranks the method better. Methods without a rank are omitted.
 
     `plot` passes additional options to each call of ``Axes.plot``.
 
@@ -257,9 +259,9 @@ class RankingChangeDisplay(Titled):
         comparison : Comparison
             Result of `compare`.
         first, second : str, optional
-            Names of the metrics. The default is the first two metrics.
+            Names of the metrics. The default is the first two metrics of the comparison.
         data : tuple of (column, value), optional
-            Data set. The default is the only data set, or all data sets together.
+            Data set. By default, the display covers the only data set, or all data sets together.
 
         Returns
         -------
@@ -310,7 +312,7 @@ class RankingChangeDisplay(Titled):
         return pl.DataFrame(rows, schema=columns, orient="row")
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        """Draw a line for each method, with its name and its ranks at both ends."""
+        """Draw a line for each method, with its name and its rank at each end."""
         ranks = {m: both for m, both in self.ranks.items() if not any(map(math.isnan, both))}
         # Tied methods are sorted by the other metric, so that few lines cross.
         left = sorted(ranks, key=lambda m: ranks[m])

@@ -1,4 +1,4 @@
-"""Figure of the excess of a risk over the target of a decision rule."""
+"""Figure of the difference between the risk of a decision rule and its target."""
 
 import math
 from dataclasses import dataclass
@@ -47,11 +47,11 @@ _MAX_GROUPS = 40
 
 @dataclass(eq=False)
 class RiskExcessDisplay(Titled):
-    """Excess over the target of a decision rule on each data set and its groups.
+    """Excess over the target of a decision rule, for each data set and group.
 
-    Values to the right of the line at 0 are worse than the target. A filled circle means that the
-    target holds, because the interval is at or below 0. A cross means that the target is violated.
-    A hollow circle is an inconclusive result.
+    The line at 0 is the target, and values to its right are worse. A filled circle means that the
+    target holds, because the complete interval is at or below 0. A cross means that the target is
+    violated. A hollow circle means that the result is inconclusive.
 
     The result of a data set is that of its total, without the results of its groups.
 
@@ -86,7 +86,7 @@ class RiskExcessDisplay(Titled):
         Parameters
         ----------
         checks : RuleChecks
-            Decision rule and the data sets on which it was checked.
+            Decision rule with its check results on data sets.
 
         Returns
         -------
@@ -97,9 +97,10 @@ class RiskExcessDisplay(Titled):
 
     @property
     def _plotted_checks(self) -> list[RuleCheck]:
-        """Data sets and groups that are drawn.
+        """Check results of the data sets and groups that are drawn.
 
-        Of many groups, those with the largest lower bounds of the excess are drawn.
+        If there are many groups, only the groups with the largest lower bounds of the excess are
+        drawn.
         """
         # The limits of a group without a threshold have no results.
         all_checks = [c for c in self.checks.all_checks() if not c.limit or c.rule.attainable]
@@ -179,7 +180,7 @@ class RiskExcessDisplay(Titled):
         return _AXIS_TITLES[rule.quantity].format(target=rule.target)
 
     def _add_legend(self, ax: "Axes") -> None:
-        """Add a legend of the check results in the figure."""
+        """Add a legend of the kinds of check results that occur in the figure."""
         from matplotlib.lines import Line2D
 
         figure: Any = ax.figure
@@ -201,7 +202,7 @@ class RiskExcessDisplay(Titled):
 
 
 def _label(check: RuleCheck) -> str:
-    """Return the name of a row, which omits the data set for a limit of a group."""
+    """Return the name of a row. The row of a limit does not repeat the data set."""
     return check.subgroup if check.limit else check.label
 
 

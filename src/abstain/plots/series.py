@@ -40,8 +40,8 @@ class Series:
     x, y : tuple of float
         Points from left to right. A NaN produces a gap in the line.
     low, high : tuple of float
-        Bounds of a band around the line, or empty tuples. If more than two lines have bands, only
-        the first band is drawn.
+        Bounds of a band around the line, or empty tuples. If more than two lines of a panel have
+        bands, only the first band is drawn.
     panel : str
         Panel in which the line is drawn.
 
@@ -59,7 +59,7 @@ class Series:
     panel: str = ""
 
     def __post_init__(self) -> None:
-        """Check that the line and the band have one number for each point."""
+        """Check that the line and the band have one value for each point."""
         lengths = {name: len(getattr(self, name)) for name in ("y", "low", "high")}
         for name, length in lengths.items():
             if length != len(self.x) and not (length == 0 and lengths["low"] == lengths["high"]):
@@ -77,11 +77,11 @@ class SeriesDisplay(Panels):
     Attributes
     ----------
     series : tuple of Series
-        Lines in the order of the legend.
+        Lines, in the order of the legend.
     title, x_title, y_title : str
         Titles of the figure and of its axes.
     log_x, log_y : bool
-        Whether the axes are logarithmic. A logarithmic axis omits values of at most 0.
+        Whether the axes are logarithmic. Values of at most 0 are not drawn on a logarithmic axis.
     linear_threshold : float
         If positive, the y axis is linear from -linear_threshold to linear_threshold and logarithmic
         outside of this range.
@@ -130,12 +130,12 @@ class SeriesDisplay(Panels):
 
     @property
     def panels(self) -> list[str]:
-        """Names of the panels in the order of the lines."""
+        """Names of the panels, in the order in which they first appear."""
         return distinct(self.series, "panel")
 
     @property
     def names(self) -> list[str]:
-        """Names of the lines in the order of the colors."""
+        """Names of the lines, in the order in which colors are assigned."""
         return distinct(self.series, "name")
 
     def frame(self) -> "pl.DataFrame":
@@ -166,7 +166,7 @@ class SeriesDisplay(Panels):
     def _draw_panel(
         self, ax: "Axes", panel: str, kwargs: dict[str, Any], handles: dict[str, Any]
     ) -> None:
-        """Draw the lines and bands of a panel, and add a legend handle for each new name."""
+        """Draw the lines and bands of a panel, and add legend entries for new names."""
         color_order = list(dict.fromkeys((*self.order, *self.names)))
         name_with_band = self._only_name_with_band()
         bands: dict[str, Any] = {}
@@ -200,7 +200,7 @@ class SeriesDisplay(Panels):
         return names[0] if len(names) > _MAX_BANDS else None
 
     def _on_axis(self, values: tuple[float, ...]) -> list[float]:
-        """Replace values that a logarithmic axis cannot show by NaN."""
+        """Replace values of at most 0 by NaN if the axis is logarithmic."""
         return [math.nan if self.log_y and not v > 0 else v for v in values]
 
     def _scale_axes(self, ax: "Axes", panel: str) -> None:
@@ -220,9 +220,9 @@ class SeriesDisplay(Panels):
             ax.set_ylim(bottom=max(ax.get_ylim()[0], 0.0))
 
     def _must_hide_negative_band(self, series: Sequence[Series]) -> bool:
-        """Return whether the negative part of a band is meaningless.
+        """Return whether the part of a band below 0 should be omitted.
 
-        This is the case if the plotted quantity cannot be negative. A dotted line at or below 0
+        It is omitted if the plotted quantity cannot be negative. A dotted line at or below 0
         indicates a quantity that can be negative, such as a bias.
         """
         has_negative_band = any(low < 0 for s in series for low in s.low)
@@ -231,7 +231,7 @@ class SeriesDisplay(Panels):
         return has_negative_band and not may_be_negative
 
     def _size(self) -> tuple[float, float]:
-        """Return the size of the figure, which includes titles and legend."""
+        """Return the size of the figure, including titles and legend."""
         n_rows, n_columns = grid_shape(len(self.panels))
         is_single = n_rows * n_columns == 1
         panel_width, panel_height = _SINGLE_PANEL_SIZE if is_single else _PANEL_SIZE
@@ -269,7 +269,7 @@ _DIGIT_WIDTH = 0.03
 
 
 def set_log_ticks(ax: "Axes", values: list[float]) -> None:
-    """Make the x axis logarithmic, with ticks at values of the data or at powers of two."""
+    """Make the x axis logarithmic, with ticks at the x values or at powers of two."""
     from matplotlib.ticker import NullLocator
 
     ax.set_xscale("log")
@@ -279,7 +279,7 @@ def set_log_ticks(ax: "Axes", values: list[float]) -> None:
 
 
 def _tick_candidates(values: Sequence[float]) -> list[float]:
-    """Return the values as tick positions, or powers of two if there are many values.
+    """Return tick positions, which are the values or, if there are many, powers of two.
 
     Examples
     --------
@@ -298,7 +298,7 @@ def _tick_candidates(values: Sequence[float]) -> list[float]:
 def _drop_overlapping(values: Sequence[float]) -> list[float]:
     """Remove ticks whose labels would overlap.
 
-    The first and the last tick remain.
+    The first and the last tick are never removed.
 
     Examples
     --------

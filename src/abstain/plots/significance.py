@@ -36,13 +36,14 @@ _MAX_NAME_LENGTH = 20
 
 @dataclass(eq=False)
 class SignificanceMapDisplay(Titled):
-    """Matrix of methods, with blue cells where the row is significantly better.
+    """Matrix of pairs of methods, with blue cells for significant differences.
 
-    Methods are sorted by rank, so significant differences are above the diagonal. A cell contains
-    the adjusted p-value of a pair of methods. With more than 12 methods, the shade of the cell
-    shows whether the p-value is below 0.001, 0.01 or 1 - level.
+    In a blue cell, the method of the row is significantly better than the method of the column.
+    Methods are sorted by rank, so blue cells are above the diagonal. A cell contains the adjusted
+    p-value of a pair of methods. With more than 12 methods, the shade of the cell shows whether the
+    p-value is below 0.001, 0.01 or 1 - level.
 
-    A two-sided test has one p-value for a pair, which is in the row of the better method.
+    For a two-sided test, the p-value of a pair is in the row of the better method.
 
     `plot` passes additional options to the ``matplotlib.patches.PathPatch`` of the cells of one
     shade (linewidth, facecolor).
@@ -167,7 +168,7 @@ class SignificanceMapDisplay(Titled):
         return pl.DataFrame(rows, schema=columns)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        """Draw the cells in the shade of their p-value, with the p-value if there is space."""
+        """Draw the cells in a shade for their p-value. If there is space, print the p-value."""
         n_methods = len(self.methods)
         index_by_method = {method: i for i, method in enumerate(self.methods)}
         positions_by_opacity: dict[float, list[tuple[int, int]]] = {
@@ -214,7 +215,7 @@ class SignificanceMapDisplay(Titled):
     def _cells(self) -> dict[tuple[str, str], PairedDifference]:
         """Return the pair of methods in each cell.
 
-        A two-sided test has a cell in the row of the better method only.
+        For a two-sided test, only the cell in the row of the better method has a pair.
         """
         index = self.methods.index
         cells = {(p.first, p.second): p for p in self.pairs}
@@ -257,7 +258,7 @@ class SignificanceMapDisplay(Titled):
 
 @dataclass(eq=False)
 class SignificanceMapsDisplay(DisplayGrid):
-    """Several significance maps side by side, for two tests or two metrics.
+    """Significance maps side by side, for example for two tests or two metrics.
 
     `plot` passes additional options as `SignificanceMapDisplay` does.
 
@@ -294,12 +295,12 @@ class SignificanceMapsDisplay(DisplayGrid):
 
 
 def _opacity(p_value: float) -> float:
-    """Return the opacity of a cell with a significant p-value."""
+    """Return the opacity of the cell for a significant p-value."""
     return next(opacity for bound, opacity in _SHADES if p_value < bound)
 
 
 def _format_cell(value: float) -> str:
-    """Format a p-value for a small cell, without a leading zero.
+    """Format a p-value for a small cell without a leading zero.
 
     Examples
     --------

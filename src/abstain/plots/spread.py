@@ -1,4 +1,4 @@
-"""Dot plots of single values with their mean, median and quartiles."""
+"""Dot plots of values with their mean, median and quartiles."""
 
 import math
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _MIN_VALUES_FOR_BOX = 5
 
 @dataclass(frozen=True)
 class SpreadValues:
-    """The values of one name in one row of a panel.
+    """Values that are drawn in one color in one row of a panel, such as the runs of one model.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class SpreadValues:
 
 @dataclass(eq=False)
 class SpreadDisplay(RowPanels):
-    """Dots of single values, with a thin line at the mean and a thick line at the median.
+    """Dot plot of values, with a thin line at the mean and a thick line at the median.
 
     With at least five values, a box extends from the first to the third quartile.
 
@@ -50,7 +50,7 @@ class SpreadDisplay(RowPanels):
     Attributes
     ----------
     spreads : tuple of SpreadValues
-        Values in the order of panels, rows and colors.
+        Values, whose order determines the order of panels, rows and colors.
     title : str
         Title of the figure.
 

@@ -64,7 +64,7 @@ def new_axes(width: float = 5.6, height: float = 4.2) -> "Axes":
 def axes_without_window(width: float, height: float) -> "Axes":
     """Create a figure without a window.
 
-    Python frees its memory when it is no longer used.
+    The figure needs no call of ``plt.close``.
     """
     from matplotlib.figure import Figure
 
@@ -72,7 +72,7 @@ def axes_without_window(width: float, height: float) -> "Axes":
 
 
 def line_style(index: int) -> Style:
-    """Return the color and the dashes of a score, so that lines differ even without color."""
+    """Return the color and the dash pattern of a score."""
     pattern = dash_pattern(index)
     solid = pattern[1] == 0
     linestyle: Any = "-" if solid else (0, tuple(pattern))
@@ -85,7 +85,7 @@ def reference_style() -> Style:
 
 
 def style_axes(ax: "Axes") -> None:
-    """Apply the style of curve figures to the axes."""
+    """Apply the style for figures of curves to the axes."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(GRID)
     ax.grid(visible=True, color=GRID, linewidth=0.8)
@@ -96,7 +96,7 @@ def style_axes(ax: "Axes") -> None:
 
 
 def error_bar(value: float, interval: "Interval") -> list[list[float]] | None:
-    """Return the distances from a value to its bounds, for ``Axes.errorbar``."""
+    """Return the distances between a value and its bounds, for ``Axes.errorbar``."""
     if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
         return None
     return [[max(value - interval.low, 0.0)], [max(interval.high - value, 0.0)]]

@@ -58,7 +58,7 @@ class SurfaceDisplay(Panels):
     log_y: bool = True
 
     def __post_init__(self) -> None:
-        """Check that there are surfaces, and that they have the shape of `y` and `x`."""
+        """Check that there is a surface, and that all surfaces have the shape of `y` and `x`."""
         if not self.surfaces or min(self.x.size, self.y.size) < 2:
             raise ShapeError(
                 "`surfaces` must hold at least one, over at least two numbers in each direction"
@@ -85,7 +85,7 @@ class SurfaceDisplay(Panels):
         return pl.concat(tables)
 
     def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
-        """Draw one panel per surface, and one color scale."""
+        """Draw one panel per surface, and one common color scale."""
         axes = self._split_axes(ax, len(self.surfaces), share_x=True, share_y=True)
         levels = self._levels()
         for (name, z), panel in zip(self.surfaces.items(), axes, strict=True):
@@ -102,7 +102,7 @@ class SurfaceDisplay(Panels):
     def _draw_panel(
         self, ax: "Axes", z: FloatArray, levels: FloatArray, kwargs: dict[str, Any]
     ) -> Any:
-        """Draw one surface, and return the artist for the color scale."""
+        """Draw one surface, and return the artist to which the color scale refers."""
         from matplotlib.colors import LogNorm
 
         positive = np.ma.masked_where(~(z > 0), z)
@@ -121,7 +121,7 @@ class SurfaceDisplay(Panels):
         return colors
 
     def _levels(self) -> FloatArray:
-        """Return the contour levels of all panels, which grow by a factor of about 2."""
+        """Return the contour levels of all panels. Each level is about twice the previous level."""
         positive = np.concatenate([z[np.isfinite(z) & (z > 0)] for z in self.surfaces.values()])
         if positive.size == 0:
             positive = np.ones(1)

@@ -1,8 +1,8 @@
 """A matplotlib artist that draws many short texts.
 
-Matplotlib measures each tick label many times until a figure is written. For each label, it also
-creates a second label, two tick marks and a grid line. The artist of this module measures each text
-once.
+Matplotlib measures each tick label many times before it writes a figure. For each tick label,
+matplotlib also creates a second label, two tick marks and a grid line. The artist of this module
+measures each text once.
 """
 
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ class TextArtist(Artist):
         return self._template
 
     def _relative_boxes(self, renderer: RendererBase | None) -> FloatArray:
-        """Return the box of each text relative to its point.
+        """Return the bounding box of each text, relative to the point of the text.
 
         The boxes are cached for each resolution.
         """

@@ -1,4 +1,4 @@
-"""Grids of check results, such as the requirements that each metric meets."""
+"""Figure with a grid of check results, such as the requirements that each metric meets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,9 +35,10 @@ class VerdictGridDisplay(Titled):
     Attributes
     ----------
     cells : dict of row to dict of column to str
-        Check results, such as "holds" or "broken". Missing columns are left empty.
+        Check result of each row and column, such as "holds" or "broken". Missing columns are left
+        empty.
     columns : tuple of str
-        Columns from left to right. A line separates columns whose first words differ.
+        Columns from left to right. A line separates columns whose names begin with different words.
     title : str
         Title of the figure.
     hollow_columns : tuple of str
@@ -57,7 +58,7 @@ class VerdictGridDisplay(Titled):
     hollow_columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that there are cells, and that their columns exist."""
+        """Check that there are cells, and that all columns of cells exist."""
         unknown_columns = {column for row in self.cells.values() for column in row} - {
             *self.columns
         }
@@ -104,7 +105,7 @@ class VerdictGridDisplay(Titled):
     def _draw_marks(self, ax: "Axes", kwargs: dict[str, Any]) -> tuple[list[Any], list[str]]:
         """Draw the markers, and return the legend entries.
 
-        Results from the literature have hollow markers.
+        Results that are taken from the literature have hollow markers.
         """
         positions: dict[tuple[str, bool], list[tuple[int, int]]] = {}
         for y, row in enumerate(self.cells.values()):

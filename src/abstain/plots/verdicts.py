@@ -51,7 +51,7 @@ def verdict_mark(verdict: str) -> dict[str, Any]:
 
 
 def group_severities(names: Sequence[str]) -> list[list[int]]:
-    """Group consecutive data sets that are severities of one shift.
+    """Group consecutive data sets that are severities of the same corruption.
 
     The names of severities differ only in a number at the end.
 
@@ -71,7 +71,7 @@ def group_severities(names: Sequence[str]) -> list[list[int]]:
 
 
 def _shift_name(name: str) -> str:
-    """Return the name of a shift without its severity, or "" for names without severity."""
+    """Return the name of a corruption without its severity, or "" if there is no severity."""
     stem = name.rstrip(string.digits)
     if stem == name:
         return ""
@@ -86,7 +86,7 @@ def _shift_name(name: str) -> str:
 def shorten_names(names: Sequence[str]) -> dict[str, str]:
     """Return a short label for each name.
 
-    Long names lose their common prefix and suffix.
+    If names are long, their common prefix and suffix are omitted.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def shorten_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def _common_prefix_length(names: Sequence[str]) -> int:
-    """Return the number of characters with which all names begin."""
+    """Return the length of the common prefix of all names."""
     shortest = min(names, key=len)
     for i, character in enumerate(shortest):
         if any(name[i] != character for name in names):

@@ -1,6 +1,6 @@
-"""The output of a model for n samples, with labels, groups and per-sample losses.
+"""Data class for the output of a model, with labels, groups and per-sample losses.
 
-This package imports only the package `_foundation`.
+This package imports only `abstain._foundation`.
 """
 
 from abstain.predictions.losses import LOSSES as LOSSES

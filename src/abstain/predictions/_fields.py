@@ -1,4 +1,4 @@
-"""Validate the arguments of `Predictions` and the selections of rows."""
+"""Validate the arguments of `Predictions` and row selections."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ from abstain.typing import AnyArray, Array, FloatArray
 
 
 def check_length(x: Array, name: str, n: int, reference: str) -> Array:
-    """Raise a ShapeError if the length of the array is not n, the length of `reference`."""
+    """Raise a ShapeError if the array does not have length n, the length of `reference`."""
     if x.shape[0] != n:
         raise ShapeError(
             f"`{name}` must have one entry for each of the {n} samples of `{reference}`; "
@@ -32,7 +32,7 @@ def check_names(x: AnyArray, name: str, n: int, reference: str) -> Array:
 
 
 def check_confidence_columns(x: AnyArray, n: int, reference: str) -> dict[str, Array]:
-    """Validate the confidences of the caller, and name an unnamed array "confidence"."""
+    """Validate the confidences, and use the name "confidence" for an unnamed array."""
     columns = x if isinstance(x, Mapping) else {"confidence": x}
     checked = {}
     for name, values in columns.items():
@@ -122,7 +122,7 @@ _CHECKS = {
 def validate_fields(
     arguments: dict[str, Any], permissions: Permissions, *, lower_is_safer: bool
 ) -> dict[str, Any]:
-    """Return all validated fields with read-only arrays, including the class names."""
+    """Return all validated fields, including the class names, with read-only arrays."""
     arguments = _check_completeness(arguments, unlabeled=permissions.allow_unlabeled)
     coded_columns = {name: x for name, x in arguments.items() if isinstance(x, CodedNames)}
     arguments = arguments | {name: np.asarray(x) for name, x in coded_columns.items()}
@@ -151,9 +151,9 @@ def validate_fields(
 def _user_confidence(
     confidence: dict[str, Array] | None, loss: Array | None, *, lower_is_safer: bool
 ) -> dict[str, Array] | None:
-    """Return the confidences of the caller by name, with uncertainties negated.
+    """Return the confidences by name, with uncertainties negated.
 
-    The name of a negated column starts with "-".
+    The name of a negated column has the prefix "-".
     """
     if confidence is None and lower_is_safer:
         raise InputError(
@@ -171,9 +171,9 @@ def _user_confidence(
 
 
 def _check_completeness(arguments: dict[str, Any], *, unlabeled: bool) -> dict[str, Any]:
-    """Check that labels and a model output are present.
+    """Raise a MissingInputError if labels or a model output are missing.
 
-    If there are only confidences, the result has sample numbers as `ids`.
+    If confidences are the only arrays, row numbers are added as `ids`.
     """
     has_truth = arguments["labels"] is not None or arguments["loss"] is not None
     if unlabeled and has_truth:
@@ -201,7 +201,7 @@ def _check_completeness(arguments: dict[str, Any], *, unlabeled: bool) -> dict[s
 
 
 def _model_output(arguments: dict[str, Any], permissions: Permissions) -> dict[str, ClassScores]:
-    """Return the validated class scores by the name of their field."""
+    """Return the validated class scores by field name."""
     outputs: dict[str, ClassScores] = {}
     for pair, samples in ((_CLASS_SCORES[:2], False), (_CLASS_SCORES[2:], True)):
         logits, probabilities = (arguments[name] for name in pair)
@@ -216,7 +216,7 @@ def _model_output(arguments: dict[str, Any], permissions: Permissions) -> dict[s
 
 
 def _check_equal_shapes(outputs: dict[str, Array]) -> None:
-    """Raise a ShapeError if class scores and Monte Carlo samples differ in rows or classes."""
+    """Raise a ShapeError if class scores and Monte Carlo samples have incompatible shapes."""
     if len(outputs) < 2:
         return
     scores_name, samples_name = outputs
@@ -234,7 +234,7 @@ def _check_equal_shapes(outputs: dict[str, Array]) -> None:
 
 
 def _number_of_samples(fields: dict[str, Any]) -> tuple[int, str]:
-    """Return the number of samples and the name of the argument that defines the number."""
+    """Return the number of samples and the argument that determines it."""
     name = next(name for name in ARRAYS if fields[name] is not None)
     values = to_numpy(fields[name], name)
     if values.ndim == 0:
@@ -243,7 +243,7 @@ def _number_of_samples(fields: dict[str, Any]) -> tuple[int, str]:
 
 
 def _classes(fields: dict[str, Any]) -> tuple[Hashable, ...]:
-    """Return the class names, either those of the caller or the default names."""
+    """Return the class names of the caller, or the default names."""
     unknown = fields["unknown_label"]
     n_columns = _number_of_columns(fields)
     if fields["classes"] is not None:
@@ -267,7 +267,7 @@ def _classes(fields: dict[str, Any]) -> tuple[Hashable, ...]:
 
 
 def _number_of_columns(fields: dict[str, Any]) -> int | None:
-    """Return the number of classes of the class scores, or None without class scores."""
+    """Return the number of classes in the class scores, or None if there are none."""
     for name in _CLASS_SCORES:
         if fields[name] is not None:
             return int(fields[name].shape[-1])
@@ -275,7 +275,7 @@ def _number_of_columns(fields: dict[str, Any]) -> int | None:
 
 
 def _reject_decimals(fields: dict[str, Any]) -> None:
-    """Raise a DomainError if labels or predictions are floats, which suggests a regression."""
+    """Raise a DomainError if labels or predictions are floats, which suggest a regression task."""
     for name in ("labels", "prediction"):
         values = fields[name]
         if values is None or values.dtype.kind != "f":
@@ -294,7 +294,7 @@ def _reject_decimals(fields: dict[str, Any]) -> None:
 def _classes_that_occur(
     labels: AnyArray | None, prediction: AnyArray | None, unknown: Hashable
 ) -> tuple[Hashable, ...]:
-    """Return the sorted class names that occur in the labels or the predictions."""
+    """Return the sorted class names in the labels and predictions."""
     classes: set[Hashable] = set()
     if labels is not None:
         classes.update(_distinct(labels, "labels"))

@@ -13,8 +13,7 @@ from abstain.typing import FloatArray, IntArray
 class LazyClassView(ClassView):
     """A `ClassView` that computes the class probabilities on first use.
 
-    Most metrics do not use the probabilities, which are the largest arrays if there are many
-    classes.
+    Class probabilities may require much memory, and most metrics do not need them.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class LazyClassView(ClassView):
 
 
 def log_probabilities(scores: ClassScores) -> FloatArray:
-    """Compute the log-probabilities of all rows, one block of rows at a time."""
+    """Compute the log-probabilities of all rows in blocks."""
     n, n_classes = scores.values.shape
     values = np.empty((n, n_classes))
     for rows in row_blocks(n, n_classes):

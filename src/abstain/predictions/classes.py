@@ -19,10 +19,7 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, eq=False)
 class CodedNames:
-    """A column of names, stored as the distinct names and an integer code per sample.
-
-    Tables store text in the same form. The names of the samples need not be created.
-    """
+    """A column of names, stored as distinct names and one integer code per sample."""
 
     codes: Array
     #: The distinct names. Each name belongs to at least one sample.
@@ -39,7 +36,7 @@ class CodedNames:
         return self.distinct_names[self.codes]
 
     def __getitem__(self, rows: Array) -> "CodedNames":
-        """Return the column of the selected samples."""
+        """Return the entries of the selected samples."""
         occurring, codes = encode_names(self.codes[rows], "rows")
         return CodedNames(codes, self.distinct_names[np.array(occurring)])
 
@@ -114,7 +111,7 @@ def _is_range(classes: Sequence[Hashable]) -> bool:
 def _reject_unknown_names(
     values: Array, is_invalid: Array, classes: Sequence[Hashable], name: str
 ) -> None:
-    """Raise a DomainError that describes the first name that is not a class."""
+    """Raise a DomainError about the first name that is not a class."""
     index = int(np.flatnonzero(is_invalid)[0])
     value = values[index]
     if isinstance(value, np.generic):
@@ -131,7 +128,7 @@ def _reject_unknown_names(
 
 
 def _advice(value: object, classes: Sequence[Hashable], name: str) -> str:
-    """Return a hint on how to correct a name that is not a class."""
+    """Return a hint for correcting a name that is not a class."""
     same_text = [c for c in classes if type(c) is not type(value) and str(c) == str(value)]
     if same_text:
         type_name = type(same_text[0]).__name__

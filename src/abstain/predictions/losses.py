@@ -1,4 +1,4 @@
-"""Non-negative losses of the samples, including the costs of a cost matrix."""
+"""Per-sample losses, including the costs of a cost matrix."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,15 +25,15 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class CostMatrix:
-    """The costs of all pairs of true and predicted classes, as a loss for `per_sample_loss`.
+    """A cost matrix, with one cost for each pair of true and predicted class.
 
     Parameters
     ----------
     costs : array of shape (K, K)
         ``costs[label, prediction]``, finite and non-negative, in the order of the classes.
     unknown : float, optional
-        The cost of every prediction for a sample whose label is not a class. By default, such a
-        sample raises an error.
+        The cost of every prediction for a sample whose label is not a class. By default, an error
+        is raised if there is such a sample.
 
     Raises
     ------
@@ -87,7 +87,7 @@ class CostMatrix:
 
 
 def reject_unknown_classes(predictions: Predictions, name: str, hint: str) -> None:
-    """Raise a DomainError if a label is not a class, because the loss is then undefined."""
+    """Raise a DomainError if a label is not a class."""
     is_unknown = predictions.label_codes == UNKNOWN
     if is_unknown.any():
         raise DomainError(
@@ -98,7 +98,7 @@ def reject_unknown_classes(predictions: Predictions, name: str, hint: str) -> No
 
 @dataclass(frozen=True)
 class Loss:
-    """Entry of a loss in the catalogue `LOSSES`.
+    """Catalogue entry of a loss in `LOSSES`.
 
     Attributes
     ----------
@@ -135,15 +135,15 @@ def per_sample_loss(
 ) -> Array:
     """Compute the loss of each sample.
 
-    The loss is a named loss, a cost matrix, or an array of the caller.
+    The loss can be a named loss, a cost matrix or an array.
 
     Parameters
     ----------
     predictions : Predictions
         Output of the model, with labels unless the loss is an array.
     loss : str, CostMatrix or array of shape (n,), optional
-        A name in `LOSSES`, a cost matrix, or one finite non-negative number per sample. The
-        default is the loss in the predictions, or "zero_one" if the predictions have no loss.
+        A name in `LOSSES`, a cost matrix, or one finite non-negative number per sample. By default,
+        `predictions.loss`, or "zero_one" if that is None.
     cost_matrix : array of shape (K, K), optional
         The costs ``[label, prediction]`` for ``loss="cost_matrix"``.
 
@@ -206,7 +206,7 @@ def _zero_one(predictions: Predictions) -> BoolArray:
 
 
 def _cross_entropy(predictions: Predictions) -> FloatArray:
-    """Return minus the log-probability of the true class of each sample, shape (n,)."""
+    """Return the negative log-probability of the true class of each sample, shape (n,)."""
     scores, labels = _require_scores_and_labels(predictions, "cross-entropy")
     values = np.empty(predictions.n)
     for rows in row_blocks(*scores.values.shape):
@@ -239,7 +239,7 @@ def _brier(predictions: Predictions) -> FloatArray:
 
 
 def _balanced_error(predictions: Predictions) -> FloatArray:
-    """Return the 0/1 errors, weighted so that all classes have the same total weight."""
+    """Return the 0/1 errors, weighted so that each class has the same total weight."""
     # Labels that are not classes form one additional class, whose recall is 0.
     _, codes = np.unique(predictions.label_codes, return_inverse=True)
     class_weight = np.bincount(codes, weights=predictions.weight)

@@ -1,8 +1,8 @@
-"""Validated class scores and Monte Carlo samples of a model, in their original precision.
+"""Validated class scores and Monte Carlo samples of a model.
 
-The caller declares whether the values are logits or probabilities. No function infers it from the
-values. `Predictions` stores NumPy arrays. Functions of arrays return arrays of the caller's library
-and device.
+The caller specifies whether values are logits or probabilities. Whether values are logits is never
+inferred from the values. `Predictions` stores NumPy arrays. Results have the array library and
+device of the input.
 """
 
 from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ class ClassScores:
         return log_scores(self.values[rows, ...], are_logits=self.are_logits, xp=self.namespace)
 
     def top_classes(self) -> IntArray:
-        """Return the class with the largest score in each row, or the first of tied classes."""
+        """Return the class with the largest score in each row, or the first class in a tie."""
         values = self.values
         # Processors compare float32 directly, but convert float16 for each comparison.
         compare_dtype = np.float32 if values.dtype == np.float16 else values.dtype
@@ -63,7 +63,7 @@ class ClassScores:
 
 @dataclass(frozen=True)
 class Permissions:
-    """Deviations from valid input that the caller explicitly accepts."""
+    """Invalid inputs that are accepted on request."""
 
     #: Accept rows of probabilities whose sum differs from 1 by more than the rounding error.
     renormalize: bool = False
@@ -81,11 +81,11 @@ def validate_class_scores(
     keep_library: bool = False,
     permissions: Permissions | None = None,
 ) -> ClassScores:
-    """Validate either logits or probabilities, with or without a sample axis.
+    """Validate logits or probabilities, with or without an axis of Monte Carlo samples.
 
-    The values are NumPy arrays by default. If `keep_library` is True, arrays on a device and arrays
-    with gradients or traces stay in their library. Other arrays are converted to NumPy, and their
-    library is stored for the conversion of results.
+    The values are NumPy arrays by default. With `keep_library`, arrays on a device and arrays with
+    gradients or traces are not converted. All other arrays are converted to NumPy. Results can be
+    converted back to the original library.
     """
     permissions = permissions or Permissions()
     logits_name, probabilities_name = _SAMPLED if samples else _DETERMINISTIC
@@ -126,7 +126,7 @@ def _is_torch_func_tensor(x: AnyArray) -> bool:
 
 
 def _is_valid_on_device(x: AnyArray, *, are_logits: bool) -> bool | None:
-    """Return whether every value is valid, or None if the array is traced and has no values."""
+    """Return whether every value is valid, or None if the array is traced."""
     xp = namespace(x)
     if not xp.isdtype(x.dtype, ("bool", "integral", "real floating")):
         return False
@@ -145,7 +145,7 @@ def _is_valid_on_device(x: AnyArray, *, are_logits: bool) -> bool | None:
 
 
 def _check_logits(x: AnyArray, name: str, ndim: int, permissions: Permissions) -> tuple[Array, str]:
-    """Return valid logits as a NumPy array, and an empty remark."""
+    """Return valid logits as a NumPy array, with an empty remark."""
     values = _as_floats(x, name, ndim)
     if not permissions.allow_masked:
         hint = (
@@ -169,7 +169,7 @@ def _check_logits(x: AnyArray, name: str, ndim: int, permissions: Permissions) -
 def _check_probabilities(
     x: AnyArray, name: str, ndim: int, permissions: Permissions
 ) -> tuple[Array, str]:
-    """Return valid probabilities as a NumPy array, and a remark about rows that do not sum to 1."""
+    """Return valid probabilities as a NumPy array, with a remark if rows do not sum to 1."""
     values = _check_finite(_as_floats(x, name, ndim), name)
     if values.min() < 0:
         hint = "If these are logits, pass them as `logits` (or `logit_samples`)."
@@ -209,7 +209,7 @@ def _sum_error_message(x: Array, name: str, is_off: BoolArray, limit: float) -> 
 
 
 def _check_shape(shape: tuple[int, ...], name: str, ndim: int) -> None:
-    """Raise a ShapeError unless the shape has the axes, classes and samples of class scores."""
+    """Raise a ShapeError if class scores have a wrong number of axes, classes or samples."""
     shape_ = tuple(shape)
     if len(shape_) != ndim:
         raise ShapeError(
@@ -226,7 +226,7 @@ def _check_shape(shape: tuple[int, ...], name: str, ndim: int) -> None:
 
 
 def _as_floats(x: AnyArray, name: str, ndim: int) -> Array:
-    """Return the values as a NumPy array of floats with at most 64 bits."""
+    """Convert the values to a NumPy array of floats with at most 64 bits."""
     values = to_numpy(x, name)
     _check_shape(values.shape, name, ndim)
     if values.dtype.kind not in "biuf":
@@ -239,7 +239,7 @@ def _as_floats(x: AnyArray, name: str, ndim: int) -> Array:
 
 
 def _advice(name: str, shape: tuple[int, ...]) -> str:
-    """Return how to pass the scores of one class as those of two classes, or an empty string."""
+    """Return a hint if scores of only one class are passed, or an empty string."""
     if len(shape) != 1 and shape[-1:] != (1,):
         return ""
     if name == "probabilities":
@@ -276,20 +276,20 @@ _MAX_ROUNDING_TOLERANCE = 0.5
 
 @dataclass(frozen=True)
 class Rounding:
-    """A rounding, and the tolerance for the sum of a row that was rounded."""
+    """A type of rounding, and the tolerance for the sum of a rounded row."""
 
     description: str
     tolerance: float
 
 
 def storage_tolerance(dtype: object, n_classes: int) -> float:
-    """Return the tolerance for the sum of a row of probabilities with this dtype."""
+    """Return the tolerance for sums of probabilities with this dtype."""
     base = _STORAGE_TOLERANCE.get(str(dtype).rpartition(".")[2], _WIDE_TOLERANCE)
     return float(min(base + _TOLERANCE_PER_CLASS * n_classes, _MAX_STORAGE_TOLERANCE))
 
 
 def detect_rounding(rows: Array) -> Rounding | None:
-    """Detect the rounding that explains all entries. Return None if there is no rounding.
+    """Detect how the probabilities were rounded. The result is None for unrounded probabilities.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def detect_rounding(rows: Array) -> Rounding | None:
     Returns
     -------
     Rounding or None
-        The coarsest possible rounding, with the maximum total rounding error of K entries.
+        The coarsest rounding that explains all entries, with the maximum total error of K entries.
 
     Examples
     --------
@@ -314,7 +314,7 @@ def detect_rounding(rows: Array) -> Rounding | None:
 
 
 def _possible_roundings(classes: int) -> Iterator[tuple[str, float, Callable[[Array], BoolArray]]]:
-    """Yield the description, the tolerance and the test of each rounding, coarsest first."""
+    """Yield the description, tolerance and test of each type of rounding, coarsest first."""
     # A value with two decimals also passes the test for three, so the first match is correct.
     for digits in _DIGITS:
         unit = 10.0**-digits
@@ -326,7 +326,7 @@ def _possible_roundings(classes: int) -> Iterator[tuple[str, float, Callable[[Ar
 
 
 def _is_nearly_integer(scaled: FloatArray, error: FloatArray | float) -> BoolArray:
-    """Return a mask of the numbers that are integers up to the rounding error `error`."""
+    """Return a mask of the numbers whose distance from an integer is at most `error`."""
     is_near: BoolArray = np.abs(scaled - np.rint(scaled)) <= error
     return is_near
 
@@ -359,7 +359,7 @@ def _has_significant_digits(digits: int) -> Callable[[Array], BoolArray]:
 
 
 def _has_16_bits(name: str) -> Callable[[Array], BoolArray]:
-    """Return a function that tests whether numbers are exact in the 16-bit type `name`."""
+    """Return a function that tests whether the 16-bit type `name` represents numbers exactly."""
 
     def fits(x: Array) -> BoolArray:
         single = x.astype(np.float32)

@@ -23,51 +23,51 @@ _CODE_ATTRIBUTES = {"labels": "label_codes", "prediction": "prediction_codes"}
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Predictions:
-    """The output of a model for n samples, and their labels.
+    """The output of a model for n samples, with labels.
 
-    Confidence scores, losses and evaluations are computed from this record. The arguments are NumPy
-    arrays, PyTorch tensors, JAX arrays, lists or dataframe columns. They are stored as read-only
-    NumPy arrays in the original precision, without a copy if possible. The name of an argument
-    declares whether class scores are logits or probabilities.
+    Confidence scores, losses and evaluations are computed from these data. The arguments are NumPy
+    arrays, PyTorch tensors, JAX arrays, lists or dataframe columns. The data are stored as
+    read-only NumPy arrays in the original precision, without a copy if possible. Class scores are
+    passed as `logits` or as `probabilities`.
 
     Parameters
     ----------
     logits : array of shape (n, K), optional
         Unnormalized log-scores, K >= 2. Exclusive with `probabilities`.
     probabilities : array of shape (n, K), optional
-        Class probabilities. Each row is divided by its sum. The sum may differ from 1 by the
-        rounding error of the dtype (2e-3 for float16, 1e-4 for wider types, plus 1e-5 per class).
-        The sum may also differ by the rounding of the entries to two or more decimals, which is
-        reported in `notes`.
+        Class probabilities. Each row is normalized to sum 1. Sums may differ from 1 by the rounding
+        error of the dtype (2e-3 for float16, 1e-4 for wider types, plus 1e-5 per class). Larger
+        differences are accepted if entries are rounded to two or more decimals, and are reported in
+        `notes`.
     prediction : array of shape (n,), optional
         Names of the predicted classes. The default is the class with the largest class score. Pass
-        `prediction` if the predictions were post-processed.
+        `prediction` if predictions are post-processed.
     labels : array of shape (n,), optional
         Names of the true classes: integers, strings or other hashable values. Floats are accepted
-        only if `classes` or class scores define the classes. Either `labels` or `loss` is required,
-        unless `unlabeled` is True.
+        only if `classes` or class scores are passed. Either `labels` or `loss` is required, unless
+        `unlabeled` is True.
     confidence : mapping from str to array of shape (n,), or array, optional
-        Confidences by name; higher is more confident. An array without a name is named
+        Confidences by name; higher is more confident. An array without a name is called
         "confidence".
     loss : array of shape (n,), optional
         Finite, non-negative losses, such as 1 - Dice. They become the default loss.
     logit_samples, probability_samples : array of shape (n, S, K), optional
         Monte Carlo samples or outputs of ensemble members, with S >= 2. The arguments exclude each
-        other. If there are no class scores, the mean probability over the samples is used.
+        other. Without class scores, the mean probability over the samples is used.
     features : array of shape (n, d), optional
         Features for fitted confidence scores.
     group : array of shape (n,), optional
         Group of each sample.
     weight : array of shape (n,), optional
-        Non-negative frequency weights. Samples with weight 0 do not affect any result.
+        Non-negative frequency weights. Samples with weight 0 are ignored.
     ids : array of shape (n,), optional
         Names of the samples.
     classes : iterable, optional
         Class names in the order of the columns. The default is 0 to K - 1, or the sorted union of
         labels and predictions if there are no class scores.
     unknown_label : hashable, optional
-        Label that marks samples of none of the classes. Their code is -1, and every prediction for
-        them counts as wrong.
+        Label that marks samples of none of the classes. Such labels have code -1, and every
+        prediction for such a sample counts as an error.
     renormalize : bool, default=False
         Whether to accept rows of probabilities whose sum differs from 1 by more than the rounding
         error.
@@ -75,32 +75,32 @@ class Predictions:
         Whether to accept logits of -inf, which mark classes that are impossible for a sample. The
         probability of these classes is 0.
     lower_is_safer : bool, default=False
-        Whether `confidence` is an uncertainty. An uncertainty is negated, and its name is prefixed
-        with "-", so "entropy" becomes "-entropy".
+        Whether `confidence` is an uncertainty. Uncertainties are negated, and "-" is prepended to
+        their names, so "entropy" becomes "-entropy".
     unlabeled : bool, default=False
         Whether the samples have neither labels nor losses.
 
     Attributes
     ----------
     notes : tuple of str
-        Remarks about accepted deviations, such as rounded rows with a sum other than 1.
+        Remarks about accepted irregularities, such as rounded rows whose sum is not 1.
 
     Raises
     ------
     ShapeError
         If an array is empty or has the wrong number of axes, if lengths differ, or if K = 1.
     DomainError
-        If an entry is NaN or infinite, or a label is not a class. Also if probabilities are
-        negative or do not sum to 1, or if a loss or weight is negative.
+        If an entry is NaN or infinite, or a label is not a class. A DomainError is also raised if
+        probabilities are negative or do not sum to 1, or if a loss or weight is negative.
     MissingInputError
         If there is no model output, or if there are neither labels nor losses.
     InputError
-        If two arguments exclude each other.
+        If two arguments are incompatible.
 
     Notes
     -----
-    If several class scores are equally large, the class with the lowest code is predicted. If
-    `loss` and `confidence` are passed, no model output is required.
+    If several classes have the largest score, the one with the lowest code is predicted. No model
+    output is required if `loss` and `confidence` are passed.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class Predictions:
             _ = self.prediction_codes
 
     def __repr__(self) -> str:
-        """Return the names and data types of the fields, without their values."""
+        """Return a summary with the names and data types of the fields."""
         texts = [f"n={self.n}", f"n_classes={self.n_classes}"]
         for name in ARRAYS:
             array = getattr(self, name)
@@ -208,7 +208,7 @@ class Predictions:
 
     @property
     def has_prediction(self) -> bool:
-        """Whether there are predicted classes or class scores that determine them."""
+        """Whether predicted classes are available or can be computed from class scores."""
         return self.prediction is not None or self.has_class_scores
 
     @cached_property
@@ -224,8 +224,8 @@ class Predictions:
     def class_scores(self) -> ClassScores | None:
         """Class scores, shape (n, K), or None.
 
-        If there are only Monte Carlo samples, the class scores are the logarithms of the mean
-        probabilities, which are logits.
+        With only Monte Carlo samples, the class scores are the logarithms of the mean
+        probabilities.
         """
         if self.logits is not None:
             return ClassScores(self.logits, are_logits=True)
@@ -260,7 +260,7 @@ class Predictions:
         return is_correct
 
     def class_view(self) -> ClassView | None:
-        """Return the inputs of class-wise metrics, or None without labels or predicted classes.
+        """Return the inputs of class-wise metrics, or None if labels or predictions are missing.
 
         The log-probabilities are computed in float64 on first use.
         """
@@ -285,13 +285,13 @@ class Predictions:
         Returns
         -------
         Predictions
-            The samples in the order of the selection, with the same classes and class codes.
+            The selected samples in the order of `selection`, with the same classes and codes.
 
         Raises
         ------
         InputError
-            If the selection is empty, out of range or has the wrong length, or if it is not a mask,
-            an index array or a slice.
+            If the selection is empty, out of range, of the wrong length, or not a mask, an index
+            array or a slice.
 
         Examples
         --------
@@ -320,7 +320,7 @@ class Predictions:
         Parameters
         ----------
         weight : array of shape (n,), or None for no weights
-            Non-negative weights. Samples with weight 0 do not affect any result.
+            Non-negative weights. Samples with weight 0 are ignored.
 
         Returns
         -------

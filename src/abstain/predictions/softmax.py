@@ -1,10 +1,10 @@
-"""Softmax in float64, computed in log space and in blocks of rows, for arrays of any library.
+"""Compute the softmax in float64, in log space and in blocks of rows, for any array library.
 
-The log-probability of the top class is ``-log1p(odds of the other classes)``. This value is exact
-even if the probability itself is rounded to 1.
+The log-probability of the top class is ``-log1p(odds of the other classes)``. This formula is
+accurate even if the probability is rounded to 1.
 
-The functions take the array-API namespace `xp` of their arrays, so each array library processes its
-own arrays and propagates gradients.
+The functions receive the array-API namespace `xp`, so they work with any array library and its
+gradients.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ DEVICE_BLOCK_ENTRIES = 1 << 24
 
 
 def row_blocks(n: int, n_columns: int, *, on_device: bool = False) -> Iterator[slice]:
-    """Yield slices of rows that contain about as many entries as one block."""
+    """Yield slices of rows with about one block of entries each."""
     step = max(1, (DEVICE_BLOCK_ENTRIES if on_device else BLOCK_ENTRIES) // max(1, n_columns))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
@@ -39,10 +39,10 @@ def widest_float_dtype(xp: Any, x: AnyArray) -> Any:
 
 
 def log_scores(values: AnyArray, *, are_logits: bool, xp: Any = np) -> AnyArray:
-    """Return float64 log-scores, whose softmax over the last axis is the class probability.
+    """Return float64 log-scores, whose softmax over the last axis equals the class probabilities.
 
-    The log-scores of logits are the logits, and those of probabilities are the logarithms. The
-    softmax of the logarithms divides each row by its sum. For NumPy, the result is a new array.
+    Log-scores are logits or logarithms of probabilities. The softmax also normalizes rows of
+    probabilities that do not sum to 1. For NumPy, the result is a new array.
     """
     if xp is not np:
         floats = xp.astype(values, widest_float_dtype(xp, values))
@@ -55,7 +55,7 @@ def log_scores(values: AnyArray, *, are_logits: bool, xp: Any = np) -> AnyArray:
 
 
 def safe_log(xp: Any, x: AnyArray) -> AnyArray:
-    """Return the logarithm of `x`, or -inf without a gradient where `x` is 0."""
+    """Return the logarithm of `x`. Where `x` is 0, the result is -inf and has no gradient."""
     # log(0) is never evaluated, because its infinite derivative times 0 would be NaN.
     is_positive = x > 0
     return fill_where(xp, ~is_positive, -np.inf, xp.log(fill_where(xp, ~is_positive, 1.0, x)))
@@ -69,7 +69,7 @@ def fill_where(xp: Any, mask: AnyArray, value: float, x: AnyArray) -> AnyArray:
 
 
 def take_entry(xp: Any, x: AnyArray, index: AnyArray) -> AnyArray:
-    """Return the entries of the last axis at `index`, an array of size 1 on that axis."""
+    """Return one entry of the last axis for each index, where `index` has size 1 on that axis."""
     if xp is np:
         return x[_row_index(x), index] if x.ndim == 2 else np.take_along_axis(x, index, axis=-1)
     # The sum contains only the entry at the index, so tied entries get no gradient.
@@ -77,7 +77,7 @@ def take_entry(xp: Any, x: AnyArray, index: AnyArray) -> AnyArray:
 
 
 def replace_entry(xp: Any, x: AnyArray, index: AnyArray, value: float) -> AnyArray:
-    """Return `x` with `value` at the indices of the last axis. A NumPy array is overwritten."""
+    """Replace the entries of `x` at `index` on the last axis. A NumPy array is overwritten."""
     if xp is np:
         if x.ndim == 2:
             x[_row_index(x), index] = value
@@ -88,7 +88,7 @@ def replace_entry(xp: Any, x: AnyArray, index: AnyArray, value: float) -> AnyArr
 
 
 def _row_index(x: AnyArray) -> AnyArray:
-    """Return the row numbers as a column, for indexing.
+    """Return the row numbers as a column vector, for indexing.
 
     Indexing with row numbers is 10 times as fast as `np.take_along_axis`.
     """
@@ -100,7 +100,7 @@ def _is_at_index(xp: Any, x: AnyArray, index: AnyArray) -> AnyArray:
 
 
 def log_softmax(scores: AnyArray, *, xp: Any = np) -> AnyArray:
-    """Return log-probabilities over the last axis, which are exact for a top class near 1.
+    """Return log-probabilities over the last axis, accurately for a top class near 1.
 
     Parameters
     ----------

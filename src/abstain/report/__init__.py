@@ -1,7 +1,6 @@
 """Reports of results as HTML pages, terminal tables, Markdown or LaTeX.
 
-The package formats the numbers of a result, such as an `Evaluation`, a `Comparison` or
-`RuleChecks`.
+The reports contain the numbers of a result such as an `Evaluation`, a `Comparison` or `RuleChecks`.
 """
 
 from typing import TYPE_CHECKING

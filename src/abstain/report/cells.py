@@ -18,10 +18,11 @@ NAN: Final = math.nan
 class Span:
     """Inline text with a kind that determines its style.
 
-    The kinds "good", "bad" and "open" mark the results of checks. The kind "best" marks the best
-    value, and the kind "second" underlines the second best value. The kind "undefined" marks a
-    missing value, and the kind "small" selects a small font. The kinds "better" and "equal" color
-    the cell of a map. The `link` is a URL or an anchor of the document with a leading ``#``.
+    The kinds "good", "bad" and "open" mark passed, failed and inconclusive checks. The kind "best"
+    prints the best value in bold, and the kind "second" underlines the second best value. The kind
+    "undefined" marks a missing value, and the kind "small" selects a small font. The kinds "better"
+    and "equal" color the cell of a map. The `link` is a URL or an anchor of the document with a
+    leading ``#``.
     """
 
     text: str
@@ -51,12 +52,12 @@ Text = str | Span | tuple[str | Span, ...]
 
 @dataclass(frozen=True)
 class Label:
-    """Name of a quantity, such as "AUGRC × 1000 ↓", as a column header or in a row.
+    """Name of a quantity, such as "AUGRC × 1000 ↓", for a column header or a row.
 
     The `direction` states whether lower or higher values are better. Displayed values are
     multiplied by `scale`. The `short_text` replaces the name in a narrow column. The `note` is
-    printed in a small font below the name. The index `line` selects the line color of the quantity
-    in figures.
+    printed in a small font below the name. The number `line` selects the color of the quantity in
+    figures.
     """
 
     text: str
@@ -75,12 +76,12 @@ class Label:
 
     @property
     def arrow(self) -> str:
-        """Arrow in the direction of better values, or an empty string without a direction."""
+        """Arrow that states whether higher or lower values are better, or an empty string."""
         return {"": "", "lower": "\u2193", "higher": "\u2191"}[self.direction]
 
     @property
     def suffix(self) -> str:
-        """Unit and arrow, to append to the name."""
+        """Unit and arrow, which follow the name."""
         return f"{self.unit} {self.arrow}".rstrip()
 
 
@@ -107,11 +108,11 @@ class Number:
 
     If the value is NaN, `reason` explains why the value is undefined. `low` and `high` are the
     bounds of the confidence interval. The displayed number is the value multiplied by `scale`. If
-    `per_thousand` is true, the reader of a page can switch to values times 1000.
+    `per_thousand` is true, readers of an HTML page can display the value times 1000.
 
     The mark "best" highlights the best value. The mark "tie" highlights a value that does not
-    differ significantly from the best value. If `is_second` is true, a table in a paper underlines
-    the number. The `shade` colors the cell by rank, from 0 (strongest color) to 4.
+    differ significantly from the best value. If `is_second` is true, tables for papers underline
+    the number. The `shade` is the color of the cell, from 0 (strongest color) to 4.
 
     The `small_text` is printed in a small font below the number, and the `display_text` replaces
     the formatted number.
@@ -150,11 +151,11 @@ class Range:
 
 @dataclass(frozen=True)
 class IntervalMark:
-    """A value and its interval, drawn as a point and a line on the axis of its column.
+    """A value and its interval, which are drawn as a point and a line.
 
-    Text formats print the formatted interval `text` instead of a drawing. The kinds "better" and
-    "worse" color the point and the line. The numbers of a reference method are NaN, because its
-    cell shows only the line at 0.
+    Text formats print `text`, which contains the formatted interval. The kinds "better" and "worse"
+    color the point and the line. For a reference method, the numbers are NaN, and the cell contains
+    only the line at 0.
     """
 
     value: float
@@ -166,9 +167,9 @@ class IntervalMark:
 
 @dataclass(frozen=True)
 class Axis:
-    """The range, the ticks and the tick labels of the axis of a column of `IntervalMark`.
+    """Axis of a table column with intervals.
 
-    The texts `below` and `above` describe negative and positive values.
+    The texts `below` and `above` state the meaning of negative and positive values.
     """
 
     low: float
@@ -206,15 +207,15 @@ class Column:
     """A column of a table.
 
     The `kind` states whether the cells contain numbers, names of methods or data sets, long texts
-    ("words") or other text. The column with `is_row_header` contains the row names. By default,
-    this is the first column.
+    ("words") or other text. If `is_row_header` is true, the column contains the row names. By
+    default, the first column contains the row names.
 
-    A narrow terminal omits columns with `is_droppable`, starting from the right, and prints the
-    names of the omitted columns. If `blank_repeats` is true, a terminal leaves a cell blank when
-    the cell above has the same content.
+    If `is_droppable` is true, a narrow terminal may omit the column. If `blank_repeats` is true, a
+    terminal leaves a cell blank when the cell above has the same content.
 
-    If `detail_level` is "column", a summary omits the column. If it is "intervals", a summary omits
-    the intervals of the numbers. On a page, `axis` is the header of a column of `IntervalMark`.
+    If `detail_level` is "column", short reports omit the column. If `detail_level` is "intervals",
+    short reports omit the intervals of its numbers. HTML pages print `axis` as the header of a
+    column with intervals.
     """
 
     label: Label | str
@@ -237,7 +238,7 @@ def number_column(label: str | Label) -> Column:
 
 
 def interval_column(label: str) -> Column:
-    """Return a column of intervals, which readers of a page cannot sort."""
+    """Return a column of intervals, by which a table cannot be sorted."""
     return Column(label, "number", is_sortable=False)
 
 
@@ -245,8 +246,8 @@ def interval_column(label: str) -> Column:
 class Row:
     """A table row with one cell per column.
 
-    Renderers highlight a row of kind "marked" and indent a row of kind "group". The mapping `tags`
-    contains the options that make the row visible, by the name of the control.
+    Rows of kind "marked" are highlighted, and rows of kind "group" are indented. For each control
+    of the page, `tags` contains the options for which the row is visible.
     """
 
     cells: tuple[Cell, ...]
@@ -268,8 +269,8 @@ class TableRows:
 class Remark:
     """A warning or a note with its location in the data.
 
-    The tuple `similar` contains remarks of the same kind. If `is_about_reading` is true, the remark
-    explains how a file was read.
+    The tuple `similar` contains remarks of the same kind that are not printed separately. If
+    `is_about_reading` is true, the remark explains how a file was read.
     """
 
     level: Literal["warning", "note"]
@@ -281,7 +282,7 @@ class Remark:
 
 @dataclass(frozen=True)
 class GlossaryEntry:
-    """A term with its meaning, its source and its `name` in the Python interface."""
+    """A term with its definition, its source and its `name` in Python."""
 
     title: str
     meaning: Text
@@ -291,9 +292,9 @@ class GlossaryEntry:
 
 
 def define_terms(meanings: Mapping[str, Text], **values: object) -> tuple[GlossaryEntry, ...]:
-    """Return the glossary entries of some terms.
+    """Return the glossary entries of the given terms.
 
-    The `values` replace the placeholders of the meanings.
+    The `values` are inserted into the definitions.
     """
     return tuple(
         GlossaryEntry(title, meaning.format(**values) if isinstance(meaning, str) else meaning)
@@ -302,7 +303,7 @@ def define_terms(meanings: Mapping[str, Text], **values: object) -> tuple[Glossa
 
 
 def single_group(rows: Iterable[Sequence[Cell] | Row]) -> tuple[TableRows, ...]:
-    """Return the rows of a table as a tuple with one group.
+    """Return a single group of the given rows.
 
     A row is a `Row` or a sequence of cells.
     """
@@ -310,7 +311,7 @@ def single_group(rows: Iterable[Sequence[Cell] | Row]) -> tuple[TableRows, ...]:
 
 
 def plain_text(text: Text) -> str:
-    """Return inline text as a string, without styles."""
+    """Return inline text as a string without styles."""
     if isinstance(text, tuple):
         return "".join(map(plain_text, text))
     return text.text if isinstance(text, Span) else text

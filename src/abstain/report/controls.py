@@ -7,7 +7,7 @@ from abstain.plots.style import css_variable, dash_pattern
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a `Choice`, with the `color` and `dash` of its line in the figures."""
+    """An option of a menu, with the color and the dash pattern of its line in the figures."""
 
     key: str
     label: str
@@ -24,14 +24,14 @@ def line_option(index: int, name: str, *, is_selected: bool = True) -> Option:
 
 @dataclass(frozen=True)
 class Choice:
-    """A control that selects which tagged parts of a page are visible.
+    """A menu or a group of buttons that shows and hides parts of an HTML page.
 
     A part with the tag ``{name: key}`` is visible if the option `key` is selected. A tag can
-    contain several keys, separated by spaces. The option "" shows all parts.
+    contain several options, separated by spaces. The option "" shows all parts.
 
-    If `is_multiple` is true, each option is a button that shows and hides its parts. The parts of a
-    figure have the class ``name-key``. If `is_multiple` is false, the control is a menu with the
-    initial option `selected`.
+    If `is_multiple` is true, each option is a button that shows and hides its parts. In figures,
+    these parts have the CSS class ``name-key``. If `is_multiple` is false, the control is a menu
+    with the initial option `selected`.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Switch:
-    """A checkbox that sets the class `name` on the page."""
+    """A checkbox that adds the CSS class `name` to the page."""
 
     name: str
     label: str
@@ -52,9 +52,9 @@ class Switch:
 
 @dataclass(frozen=True)
 class SearchField:
-    """A field that searches the rows of a table and shows the number of matches.
+    """A search field for the rows of a table, which shows the number of matching rows.
 
-    The table has the id `anchor`. The plural noun `row_noun`, such as "numbers", describes its
+    The table has the id `anchor`. The plural noun `row_noun`, such as "methods", describes its
     rows.
     """
 
@@ -66,7 +66,7 @@ class SearchField:
 class JumpMenu:
     """A menu of links to parts of a page.
 
-    Each group of links has a title and pairs of an anchor and a text.
+    Each group consists of a title and of links, which are pairs of an anchor and a text.
     """
 
     label: str

@@ -2,7 +2,7 @@
 
 A function of `abstain.report.subjects` builds a `Document` from a result. A renderer in
 `abstain.report.render` writes the document as HTML, terminal text, Markdown or LaTeX. The renderer
-selects blocks by their role and formats numbers, intervals and undefined values.
+selects the blocks for the output format, and formats numbers, intervals and undefined values.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -94,19 +94,19 @@ class Block:
 
 @dataclass(frozen=True)
 class Table(Block):
-    """A table with one or several groups of rows.
+    """A table with one or more groups of rows.
 
-    A terminal prints the `title`, and screen readers read it. Pages and papers print the `caption`.
-    The `anchor` is the id of the table on a page. The `footer` is the text of an additional last
-    row.
+    The `title` is printed in terminals and read by screen readers. Pages and papers print the
+    `caption`. The `anchor` is the id of the table on an HTML page. The `footer` is the text of an
+    additional last row.
 
     The `layout` selects one of the styles "grid" (many columns), "wide", "cards" or "leads"
     (stacked on a narrow screen), "forest" (one line per row, with a column of intervals), "pairs",
     "ranks", "glance", "points", "samples", "study" or "map".
 
-    The `column_groups` are headers that span columns after the first, with the number of columns of
-    each header. If the terminal is too narrow for the table, it prints the blocks of `alternative`,
-    which contain the same numbers.
+    The `column_groups` are headers that span several columns, and the numbers of these columns. The
+    first column has no such header. If the terminal is too narrow for the table, `alternative` is
+    printed instead. It contains the same numbers.
     """
 
     columns: tuple[Column, ...]
@@ -122,11 +122,11 @@ class Table(Block):
 
     @property
     def rows(self) -> list[Row]:
-        """Rows of all groups of the table."""
+        """Rows of the table, from all groups."""
         return [row for group in self.groups for row in group.rows]
 
     def summary(self) -> "Table":
-        """Return the table without columns and intervals that are details."""
+        """Return the table for a short report, without details."""
         indices = [i for i, c in enumerate(self.columns) if c.detail_level != "column"]
 
         def summarize(row: Row) -> Row:
@@ -150,8 +150,9 @@ class Prose(Block):
 
     The `kind` selects a style. An "answer" is the main sentence of a report, and a "lead"
     introduces a section. The kinds "about" and "hint" explain a figure and its controls, and
-    "notes" explain a table. A "source" is a reference, a "caution" is a boxed warning, and "back"
-    is a link to the previous page. The kind "noscript" is visible only without JavaScript.
+    "notes" explain a table. A "source" is a bibliographic reference, a "caution" is a boxed
+    warning, and "back" is a link to the previous page. The kind "noscript" is visible only without
+    JavaScript.
     """
 
     text: Text
@@ -171,10 +172,7 @@ class Prose(Block):
 
 @dataclass(frozen=True)
 class SeeAlso(Block):
-    """A reference to numbers that a summary omits.
-
-    The text for the command line differs from the text for Python.
-    """
+    """A sentence that states where to find numbers that a short report omits."""
 
     text: str
     command_line: str
@@ -184,7 +182,7 @@ class SeeAlso(Block):
 
 @dataclass(frozen=True)
 class Facts(Block):
-    """Pairs of a label and a value."""
+    """A list of properties, which are pairs of a label and a value."""
 
     entries: tuple[tuple[str, Text], ...]
 
@@ -193,7 +191,7 @@ class Facts(Block):
 class Findings(Block):
     """A list of warnings and notes.
 
-    If `is_complete` is true, a terminal prints all of them.
+    If `is_complete` is true, terminals print the complete list.
     """
 
     remarks: tuple[Remark, ...]
@@ -202,9 +200,9 @@ class Findings(Block):
 
 @dataclass(frozen=True)
 class Warnings(Block):
-    """Warnings that change the interpretation of the answer.
+    """Warnings that change the interpretation of the main result.
 
-    A page shows one line of each warning until the reader opens it.
+    HTML pages show the first line of each warning, and the complete warning after a click.
     """
 
     remarks: tuple[Remark, ...]
@@ -212,7 +210,7 @@ class Warnings(Block):
 
 @dataclass(frozen=True)
 class KeyNumber:
-    """A number of the first screen, with its label and a small text such as its interval."""
+    """An important number, with a label and a small text such as its interval."""
 
     label: str
     value: Text
@@ -228,7 +226,7 @@ class KeyNumbers(Block):
 
 @dataclass(frozen=True)
 class Figure(Block):
-    """A static figure that a renderer draws when it writes the block.
+    """A static figure, which is drawn when the document is rendered.
 
     The `key` is a unique identifier of letters, digits and hyphens. The caption consists of `title`
     in bold and `description`.
@@ -244,8 +242,8 @@ class Figure(Block):
 class ChartLine:
     """A line of a `LineChart`, with points from left to right.
 
-    The line has a dot at each point of `dots`. The `index` determines its color and dashes, and its
-    class ``method-INDEX`` on a page.
+    The line has dots at the points `dots`. The `index` determines its color, its dash pattern and
+    its CSS class ``method-INDEX``.
     """
 
     index: int
@@ -256,11 +254,11 @@ class ChartLine:
 
 @dataclass(frozen=True)
 class LineChart(Block):
-    """A static chart of lines over an x axis from 0 to 100%, for pages only.
+    """A static line chart with an x axis from 0 to 100%, for HTML pages only.
 
-    The y axis ranges from 0 to `y_max`. If `is_percent` is true, its tick labels are percentages.
-    The chart contains a vertical reference line at `marked_x`. If `has_diagonal` is true, it
-    contains the diagonal on which both coordinates are equal.
+    The y axis ranges from 0 to `y_max`. If `is_percent` is true, the tick labels of the y axis are
+    percentages. The chart contains a vertical reference line at `marked_x`. If `has_diagonal` is
+    true, the chart contains the diagonal y = x.
     """
 
     key: str
@@ -276,7 +274,7 @@ class LineChart(Block):
 
 @dataclass(frozen=True)
 class Chart(Block):
-    """An interactive chart that the browser draws from the data of the page.
+    """An interactive chart, which the browser draws from the data of the page.
 
     The function `build_spec` returns the Vega-Lite specification of the chart. The axes show the
     fields `x_field` and `y_field`.
@@ -292,11 +290,11 @@ class Chart(Block):
 
 @dataclass(frozen=True)
 class ThresholdSlider(Block):
-    """A slider over the thresholds of the risk-coverage curves of a page.
+    """A slider that selects a threshold on the risk-coverage curves of a page.
 
-    For the selected threshold, the slider shows the numbers of accepted and rejected samples and
-    marks the point on the charts. The `loss_labels` are the headers of the total and the mean loss.
-    If `has_groups` is true, the slider also shows the numbers of each group.
+    The page then displays the numbers of accepted and rejected samples, and marks the threshold on
+    the charts. The `loss_labels` are the labels of the total loss and of the mean loss. If
+    `has_groups` is true, the page also displays the numbers of each group.
     """
 
     title: str
@@ -323,8 +321,7 @@ class Code(Block):
 class Thumbnails(Block):
     """Small images under a title.
 
-    The layout "strip" places the images in one row; the default layout leaves space for
-    descriptions.
+    The layout "strip" places the images in one row without space for descriptions.
     """
 
     title: str
@@ -334,7 +331,7 @@ class Thumbnails(Block):
 
 @dataclass(frozen=True)
 class Links(Block):
-    """Links within the page, as pairs of an anchor without ``#`` and a text."""
+    """Links within the page, each with an anchor (without ``#``) and a text."""
 
     links: tuple[tuple[str, str], ...]
 
@@ -344,7 +341,7 @@ class Links(Block):
 class Controls(Block):
     """Controls of a page, such as menus and buttons.
 
-    If `is_sticky` is true, they remain visible when the reader scrolls.
+    If `is_sticky` is true, the controls remain visible during scrolling.
     """
 
     items: tuple[Choice | Switch | SearchField | JumpMenu, ...]
@@ -355,10 +352,9 @@ class Controls(Block):
 # ---------------------------------------------------------------------------------- containers
 @dataclass(frozen=True)
 class Box(Block):
-    """A container of blocks, which may be visible for some options of a `Choice` only.
+    """A container of blocks, which can be visible for some options of a menu only.
 
-    The layouts "pair", "side" and "overview" place blocks side by side. The layout "overview" is
-    for the key table and the key figure.
+    The layouts "pair", "side" and "overview" place blocks side by side.
     """
 
     blocks: tuple[Block, ...]
@@ -368,7 +364,7 @@ class Box(Block):
 
 @dataclass(frozen=True)
 class Collapsible(Block):
-    """Blocks that are collapsed below a summary."""
+    """Collapsed blocks, of which only the summary is visible at first."""
 
     summary: Text
     blocks: tuple[Block, ...]
@@ -381,8 +377,9 @@ class Collapsible(Block):
 class Section(Block):
     """A titled section of a document.
 
-    The `anchor` is the id of the section on a page. The `nav_title` is the entry in the table of
-    contents. By default, it is the title, and None omits the section from the table of contents.
+    The `anchor` is the id of the section on an HTML page. The `nav_title` is the entry in the table
+    of contents. The default is the title. If `nav_title` is None, the table of contents omits the
+    section.
 
     The `level` of the heading is from 2 to 4. The `subtitle` is printed in a small font after the
     title. The style "part" draws a line above the section.
@@ -399,7 +396,7 @@ class Section(Block):
 
 @dataclass(frozen=True)
 class DeferredBlocks(Block):
-    """Blocks that a function builds only if the output format uses their role."""
+    """Blocks that are built only if the output format requires them."""
 
     build: Callable[[], Iterable[Block]]
 
@@ -410,18 +407,17 @@ class Document:
 
     The first screen contains the title, the `context` (type of document, data, model), the
     `answer`, warnings, `key_numbers` and the `overview`. The overview consists of the key table and
-    the key figure. Renderers emphasize the first part of the answer. If `is_alarm` is true, this
-    part has the style of an alarm.
+    the key figure. The first part of the answer is emphasized. If `is_alarm` is true, the first
+    part has the style of a warning.
 
-    The function `blocks` returns the details, from which each renderer selects blocks by role.
+    The function `blocks` returns the details, from which each renderer selects some blocks.
 
-    The end of the report contains notes, the `facts` about data and settings, and the `command`
-    with advice on citation. Empty facts are omitted.
+    The report ends with the notes, the `facts` about data and settings, and the `command` that
+    reproduces it. Empty facts are omitted.
 
-    The function `chart_data` returns the data of the charts. If `is_complete` is true, a terminal
-    prints all findings. The `name_width` is the maximum number of characters in the name columns of
-    tables. The mapping `page_by_anchor` contains the address of another page for each anchor on
-    that page.
+    The function `chart_data` returns the data of the charts. If `is_complete` is true, terminals
+    print all notes. The `name_width` is the maximum number of characters of names in tables. If the
+    report has several pages, `page_by_anchor` maps each anchor to the address of its page.
     """
 
     title: str
@@ -444,7 +440,7 @@ class Document:
         object.__setattr__(self, "facts", tuple(fact for fact in self.facts if fact[1]))
 
     def first_screen(self, roles: Collection[Role]) -> Iterator[Block]:
-        """Yield the blocks of the first screen below the title."""
+        """Yield the blocks between the title and the details of a report."""
         if self.answer:
             yield self._answer_block()
         warnings = tuple(remark for remark in self.findings if remark.level == "warning")
@@ -455,7 +451,7 @@ class Document:
         yield from select_blocks(self.overview(), roles)
 
     def _answer_block(self) -> Prose:
-        """Return the paragraph of the answer, with its first part emphasized."""
+        """Return the paragraph with the main result, whose first part is emphasized."""
         first_part = plain_text(self.answer[0])
         spans: list[str | Span] = [Span(first_part, "bad" if self.is_alarm else "strong")]
         for text in self.answer[1:]:
@@ -486,7 +482,7 @@ class Document:
         yield Collapsible(title, tuple(blocks), anchor="reproduce", style="end")
 
     def report_blocks(self, roles: Collection[Role]) -> Iterator[Block]:
-        """Yield the blocks of a full report below the title."""
+        """Yield the blocks of a full report, without the title."""
         yield from self.first_screen(roles)
         yield from select_blocks(self.blocks(), roles)
         yield from self.end_matter()
@@ -528,7 +524,7 @@ class ReportOptions:
 
 
 def select_blocks(blocks: Iterable[Block], roles: Collection[Role]) -> Iterator[Block]:
-    """Yield the blocks that have no role or one of the given roles.
+    """Yield the blocks with one of the given roles or without a role.
 
     Deferred blocks are built.
     """
@@ -542,14 +538,14 @@ def select_blocks(blocks: Iterable[Block], roles: Collection[Role]) -> Iterator[
 
 
 def _is_note(block: Block) -> bool:
-    """Return whether a block belongs to the notes below the numbers of a short output."""
+    """Return whether a block is printed below the tables of a short report."""
     if isinstance(block, Prose | SeeAlso):
         return block.kind == "notes"
     return isinstance(block, Facts)
 
 
 def _summary(blocks: Iterable[Block], inherited: Role) -> Iterator[Block]:
-    """Yield the innermost blocks that belong to a summary.
+    """Yield the blocks of a short report, without their containers.
 
     A block without a role has the role `inherited` of its container. Deferred blocks are built.
     """
@@ -569,6 +565,6 @@ def glossary_section(entries: Iterable[GlossaryEntry], *further_blocks: Block) -
 
 
 def figures_section(title: str, figures: Iterable[Figure], *, nav_title: str = "") -> list[Section]:
-    """Return a list with the section of the figures, or an empty list without figures."""
+    """Return a list with a section of the figures, or an empty list if there are no figures."""
     box = Box(tuple(figures), "figures")
     return [Section("figures", title, (box,), nav_title=nav_title)] if box.blocks else []

@@ -63,9 +63,9 @@ def format_count(value: float) -> str:
 
 
 def format_cases_of_100(probability: float) -> str:
-    """Format a probability as the number of cases in 100.
+    """Format a probability as a number of cases in 100.
 
-    Only a probability of exactly 0 is printed as 0.
+    Positive probabilities are never printed as 0.
 
     Examples
     --------
@@ -89,9 +89,9 @@ def use_minus_sign(text: str) -> str:
 
 
 def decimals_of_intervals(intervals: Iterable[tuple[float, float]]) -> int:
-    """Return the number of decimals for numbers with the given intervals.
+    """Return a suitable number of decimals for estimates with the given intervals.
 
-    The last decimal corresponds to about a third of the standard error.
+    One unit of the last decimal is about a third of the standard error.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def decimals_of_intervals(intervals: Iterable[tuple[float, float]]) -> int:
 
 
 def format_fixed(value: float, decimals: int, *, is_signed: bool = False) -> str:
-    """Format a number with a given number of decimals.
+    """Format a number with the given number of decimals.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def format_fixed(value: float, decimals: int, *, is_signed: bool = False) -> str
 def format_fixed_interval(
     low: float, high: float, decimals: int, *, is_signed: bool = False
 ) -> str:
-    """Format an interval with a number of decimals, or return "" if a bound is NaN.
+    """Format an interval with the given number of decimals, or return "" if a bound is NaN.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def format_fixed_interval(
 
 
 def format_standard_error(value: float) -> str:
-    """Format a standard error or deviation with two significant digits.
+    """Format a standard error or a standard deviation with two significant digits.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def format_interval(
 
 
 def number_annotations(cell: Number) -> list[str]:
-    """Return the interval in brackets, the standard error and the mark of a number."""
+    """Return the text that follows a number: its interval, its standard error and its mark."""
     annotations = []
     interval = format_interval(cell.low, cell.high, cell.number_format, scale=cell.scale)
     if interval:
@@ -223,20 +223,20 @@ def number_annotations(cell: Number) -> list[str]:
 
 
 def number_text(cell: Number) -> str:
-    """Format the number of a cell without its annotations."""
+    """Format the number of a cell, without interval and mark."""
     return cell.display_text or format_value(cell.value, cell.number_format, scale=cell.scale)
 
 
 class _MeaningNumber(float):
-    """A number in a sentence about a metric.
+    """A number that can be formatted as part of a sentence.
 
-    The default format is that of the tables.
+    By default, it has the same format as in tables.
     """
 
     __slots__ = ()
 
     def __format__(self, spec: str) -> str:
-        """Format the number with `format_number` unless the sentence specifies a format."""
+        """Format the number. The default format is that of `format_number`."""
         if not spec or math.isnan(self):
             return format_number(float(self))
         return float(self).__format__(spec)
@@ -254,13 +254,13 @@ def format_share(fraction: float) -> str:
 
 
 def is_printed_x1000(metric: str) -> bool:
-    """Return whether the literature prints a metric times 1000."""
+    """Return whether papers usually report a metric times 1000."""
     entry = find_metric(metric)
     return entry is not None and entry.display.per_thousand
 
 
 def loss_label(name: str) -> str:
-    """Return the name and the definition of a loss.
+    """Return a text with the name and the definition of a loss.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def loss_label(name: str) -> str:
 
 
 def find_metric(name: str) -> Metric | None:
-    """Return the metric with this name, such as "coverage@1risk", or None if unknown."""
+    """Return the metric with a name such as "coverage@1risk", or None if unknown."""
     try:
         return metric_named(name)
     except UnknownNameError:
@@ -280,19 +280,19 @@ def find_metric(name: str) -> Metric | None:
 
 
 def short_title(name: str) -> str:
-    """Return a metric name that fits a column header."""
+    """Return a short name of a metric for a column header."""
     metric = find_metric(name)
     return (metric.display.short_title if metric else "") or metric_title(name)
 
 
 def narrow_title(name: str) -> str:
-    """Return a metric name that fits a column header in a terminal."""
+    """Return a short name of a metric for a column header in a terminal."""
     metric = find_metric(name)
     return (metric.display.narrow_title if metric else "") or short_title(name)
 
 
 def headline_metrics(names: Iterable[str]) -> list[str]:
-    """Return the available headline metrics, in the order of their importance."""
+    """Return the available headline metrics, starting with the most important metric."""
     position_by_name = {}
     for name in names:
         metric = find_metric(name)
@@ -302,19 +302,19 @@ def headline_metrics(names: Iterable[str]) -> list[str]:
 
 
 def result_meaning(result: Result) -> str:
-    """Explain the value of a result in a sentence, or why the value is undefined."""
+    """Return a sentence that explains the value of a metric, or why the value is undefined."""
     if result.reason:
         return f"Undefined: {result.reason}."
     return result.metric.identity.meaning.format(value=_MeaningNumber(result.value))
 
 
 def metric_meaning(metric: Metric) -> str:
-    """Explain a metric in a sentence, with x as the symbol of its value."""
+    """Return a sentence that explains a metric, with x in place of the value."""
     return metric.identity.meaning.format(value=_Placeholder())
 
 
 class _Placeholder:
-    """Placeholder for the value in the sentence that explains a metric."""
+    """Placeholder for a value in the sentence that explains a metric."""
 
     def __format__(self, spec: str) -> str:
         """Return "x" for every format."""
@@ -323,7 +323,7 @@ class _Placeholder:
 
 
 def note_location(note: Note) -> str:
-    """Return the score and the split to which a note belongs."""
+    """Return a text with the score and the split to which a note belongs."""
     split = split_name(note.split) if note.split else ""
     return ", ".join(name for name in (note.score, split) if name)
 
@@ -334,7 +334,7 @@ def unique(values: Iterable[str]) -> list[str]:
 
 
 def join_first(names: Sequence[str], limit: int) -> str:
-    """Join the first names with commas, and append the number of the remaining names."""
+    """Join some names with commas, and append the number of omitted names."""
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return f"{', '.join(names[:limit])}{more}"
 
@@ -381,7 +381,7 @@ _LINK: Final = re.compile(r"https://[^\s,;]+")
 
 
 def split_links(source: str) -> tuple[str | Span, ...]:
-    """Split a reference into text and links.
+    """Split a bibliographic reference into texts and links.
 
     Examples
     --------
@@ -403,10 +403,10 @@ def build_remarks(
     notes: Sequence[str] = (),
     locate: Callable[[Note], str] = note_location,
 ) -> tuple[Remark, ...]:
-    """Convert notes to remarks, with warnings first, and group notes of the same kind.
+    """Convert notes to remarks, with warnings first. Notes of the same kind become one remark.
 
-    The function `locate` returns the location of a note in the data as text. The texts in `notes`
-    come last.
+    The function `locate` returns a text with the location of a note in the data. The texts in
+    `notes` come last.
     """
     remarks_by_kind: dict[tuple[str, str, str], list[Remark]] = {}
     for finding in findings:

@@ -10,12 +10,12 @@ from abstain.report.formatting import find_metric, metric_meaning
 
 
 def metric_entries(names: Sequence[str]) -> tuple[GlossaryEntry, ...]:
-    """Describe metrics with their range, direction, convention and source."""
+    """Return glossary entries with the range, direction, conventions and source of metrics."""
     return tuple(map(_metric_entry, names))
 
 
 def _metric_entry(name: str) -> GlossaryEntry:
-    """Return the glossary entry of a metric, with only the name if the metric is unknown."""
+    """Return the glossary entry of a metric. An unknown metric has only a name."""
     metric = find_metric(name)
     if metric is None:
         return GlossaryEntry(name, "", name)
@@ -38,7 +38,7 @@ def score_entries(
 ) -> tuple[GlossaryEntry, ...]:
     """Return glossary entries for scores.
 
-    The scores in `data_columns` are columns of the data.
+    The scores in `data_columns` are not computed, but read from columns of the data.
     """
     return tuple(_score_entry(name, is_data_column=name in data_columns) for name in names)
 
@@ -65,7 +65,7 @@ def _scores() -> Mapping[str, Any]:
 
 
 def skipped_metric_entries(reason_by_metric: Mapping[str, str]) -> tuple[GlossaryEntry, ...]:
-    """List the metrics that do not apply to the data, with the reason."""
+    """Return glossary entries of the metrics that do not apply to the data, with the reason."""
     return tuple(
         GlossaryEntry(
             metric_title(name), _as_sentence(reason), name if metric_title(name) != name else ""

@@ -1,4 +1,4 @@
-"""Small images of samples, embedded in a page."""
+"""Small images of samples, which are embedded in an HTML page."""
 
 import base64
 import io
@@ -38,8 +38,8 @@ class SampleImages:
     Attributes
     ----------
     sources : mapping
-        The image of each sample as a ``data:`` URL. The keys are the ids of the samples or, for a
-        benchmark, pairs of exposure and row.
+        The image of each sample as a ``data:`` URL. The keys are the ids of the samples. For a
+        benchmark, they are pairs of data set (exposure) and row.
     reason : str
         Reason why images are missing, or an empty string if no image is missing.
 
@@ -70,25 +70,23 @@ def sample_images(evaluation: Evaluation, folder: str | Path) -> SampleImages:
     evaluation : Evaluation
         Evaluation of predictions whose ``ids`` are names of image files, such as "cats/1.png".
     folder : str or Path
-        Folder of the image files. Files outside this folder are never opened, even if a name or a
-        symbolic link points to them.
+        Folder of the image files. Files outside this folder are never opened, even if an id or a
+        symbolic link refers to such a file.
 
     Returns
     -------
     SampleImages
-        Images by the id of the sample, up to a total size of 3 MB. `reason` contains the number of
-        missing images and the reason.
+        Images by the id of the sample, with a total size of at most 3 MB. `reason` contains the
+        number of missing images and the reason.
 
     Raises
     ------
     InputError
         If `evaluation` is not an `Evaluation`.
 
-    Notes
-    -----
-    Loading an image of 12 megapixels takes about 0.1 s. Images of more than 25 megapixels are not
-    decoded. Metadata of a file, such as the location and time of a photograph, are not copied to
-    the page.
+    Notes ----- Loading an image of 12 megapixels takes about 0.1 s. Images of more than 25
+    megapixels are not decoded. The page contains no metadata of the files, such as the location and
+    time of a photograph.
 
     Examples
     --------
@@ -127,7 +125,7 @@ def sample_images(evaluation: Evaluation, folder: str | Path) -> SampleImages:
 
 
 def _image_names(evaluation: Evaluation) -> Iterator[str]:
-    """Yield the file names of extreme samples, with the failures first."""
+    """Yield the file names of the failures, and then those of the successes."""
     for kind in ("overconfident", "underconfident"):
         samples = chain.from_iterable(getattr(case, kind) for case in evaluation.curves)
         yield from (sample.id for sample in samples if sample.id.lower().endswith(_SUFFIXES))
@@ -149,7 +147,7 @@ def _load_thumbnail(name: str, folder: Path) -> str:
 
 
 def _load_upright_image(file: IO[bytes], name: str) -> Any:
-    """Return an image with the orientation from its metadata, or raise an error if too large."""
+    """Return an image in its correct orientation, or raise an error if it is too large."""
     from PIL import Image, ImageOps
 
     with warnings.catch_warnings():
@@ -165,7 +163,7 @@ def _load_upright_image(file: IO[bytes], name: str) -> Any:
 
 
 def _resolve_in_folder(name: str, folder: Path) -> Path:
-    """Return the path of an existing file inside a folder, or raise an error."""
+    """Return the path of a file inside a folder, or raise an error if there is no such file."""
     try:
         root = folder.resolve()
         path = (root / name).resolve()

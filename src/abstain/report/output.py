@@ -1,6 +1,6 @@
 """Functions that write any result in any output format.
 
-A subject builds the document of one type of result, such as an `Evaluation`. A renderer writes the
+A `Subject` builds the documents for one type of result, such as `Evaluation`. A renderer writes the
 document.
 """
 
@@ -46,7 +46,7 @@ def _raise_no_figures(result: object) -> NamedFigures:
 
 @dataclass(frozen=True)
 class PageSection:
-    """A section that a plugin adds to the reports of an existing type of result.
+    """A section that a plugin adds to reports of one type of result.
 
     A plugin declares an entry point of the group ``abstain.sections``. The name of the entry point
     is the class name of the result, and its value is the location of a `PageSection`.
@@ -61,13 +61,13 @@ class PageSection:
 class Subject(Generic[ResultT]):
     """A type of result, with functions that build its document and its figures.
 
-    The functions raise an error for results of other types. The `figure_formats` are the default
-    formats of the figures. The `supported_options` are names of fields of `ReportOptions` that only
-    some types of results accept.
+    Both functions raise an error for results of other types. The `figure_formats` are the default
+    formats of the figures. The `supported_options` are the names of fields of `ReportOptions` that
+    apply to this type of result.
 
     A plugin adds a type with an entry point of the group ``abstain.subjects``. The name of the
     entry point is the class name of the result, and its value is the location of a `Subject`. The
-    plugin must define the class of the result.
+    class of the result must be part of the plugin.
     """
 
     document: Callable[[ResultT, ReportOptions], Document]
@@ -108,16 +108,17 @@ class Subject(Generic[ResultT]):
         Parameters
         ----------
         result : a result of one of the types of `build_document`
-            Result to report. Functions named after a subject accept only results of this subject.
+            Result to report. Functions that are named after a type of result accept only this type.
         title, source, notes, command, images, other_models
             As for `build_document`.
 
         Returns
         -------
         str
-            HTML that contains its style, scripts, figures and data, and loads nothing from the
-            network. All strings of the caller are escaped, also in figures and embedded JSON. The
-            page of a benchmark with 31 methods and 12 studies has about 5 MB and takes about 20 s.
+            HTML with all styles, scripts, figures and data. The page loads nothing from the
+            network. All names and texts of the caller are escaped, including those in figures and
+            JSON. For a benchmark with 31 methods and 12 studies, the page has about 5 MB and takes
+            about 20 s.
 
         Raises
         ------
@@ -155,7 +156,7 @@ class Subject(Generic[ResultT]):
         Parameters
         ----------
         result : a result of one of the types of `build_document`
-            Result to report. Functions named after a subject accept only results of this subject.
+            Result to report. Functions that are named after a type of result accept only this type.
         path : path-like
             Path of the file in an existing folder. The format is Markdown for the suffix ``.md``,
             LaTeX for ``.tex``, and HTML otherwise.
@@ -199,10 +200,11 @@ class Subject(Generic[ResultT]):
         Parameters
         ----------
         result : a result of one of the types of `build_document`
-            Result to report. Functions named after a subject accept only results of this subject.
+            Result to report. Functions that are named after a type of result accept only this type.
         full : bool, default=False
-            Whether to print all tables, warnings and notes. The tables of an evaluation contain all
-            metrics with explanations. A comparison has a table for each metric and data set.
+            Whether to print all tables, warnings and notes. For an evaluation, the tables contain
+            all metrics with explanations. For a comparison, there is a table for each metric and
+            data set.
 
         Returns
         -------
@@ -246,12 +248,12 @@ class Subject(Generic[ResultT]):
         Parameters
         ----------
         result : Comparison, RuleChecks, CascadeChecks or Monitor
-            Result to plot. Functions named after a subject accept only results of this subject.
+            Result to plot. Functions that are named after a type of result accept only this type.
         folder : path-like
             Folder for the files, which the function creates if necessary.
         formats : sequence of str, optional
-            Some of "svg", "pdf" and "png". The default is all formats for a comparison, and "svg"
-            and "png" for other results.
+            Some of "svg", "pdf" and "png". For a comparison, the default is all formats. The
+            default for other results is "svg" and "png".
 
         Returns
         -------
@@ -286,7 +288,7 @@ class Subject(Generic[ResultT]):
         return written
 
     def figure_files(self, result: ResultT, formats: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Return an iterator over the names and contents of the files of `write_figures`."""
+        """Return an iterator over pairs of the name and the content of each figure file."""
         unknown = [kind for kind in formats if kind not in FIGURE_FORMATS]
         if unknown:
             raise InputError(
@@ -299,7 +301,7 @@ class Subject(Generic[ResultT]):
 def _figure_file_contents(
     figures: NamedFigures, formats: Sequence[str]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the content of each image file and of each CSV file."""
+    """Yield the name and the content of each figure file and of each CSV file."""
     for name, display in figures:
         for suffix in formats:
             with warnings.catch_warnings():
@@ -352,7 +354,7 @@ _SUBJECT_BY_CLASS_NAME: Final[Mapping[str, Subject[Any]]] = {
 
 
 def _find_subject(result: object) -> Subject[Any] | None:
-    """Return the subject for the type of a result, or None if no package defines a subject."""
+    """Return the `Subject` for the type of a result, or None if there is none."""
     for class_ in type(result).__mro__:
         package = class_.__module__.partition(".")[0]
         if package == "abstain" and class_.__name__ in _SUBJECT_BY_CLASS_NAME:
@@ -390,7 +392,7 @@ def build_document(
     images: "SampleImages | None" = None,
     other_models: Sequence[Any] = (),
 ) -> Document:
-    """Build the document of a result, which `render` writes in any format.
+    """Build the document of a result, which `render` converts to any output format.
 
     Parameters
     ----------
@@ -407,8 +409,8 @@ def build_document(
     full : bool, default=False
         Whether a terminal prints everything, for an evaluation or a comparison.
     images : SampleImages, optional
-        Images of samples. The function `sample_images` returns the images for an evaluation, and
-        the function `benchmark_pictures` returns the images for a benchmark.
+        Images of samples. The function `sample_images` loads images for an evaluation, and
+        `benchmark_pictures` loads images for a benchmark.
     other_models : sequence of BenchmarkResults
         For a benchmark, results of other models on the same task, to compare with `result`.
 
@@ -437,15 +439,14 @@ def build_document(
 
 
 def notebook_html(result: object) -> str:
-    """Return the notebook representation of a result, with a table and a curve."""
+    """Return the HTML representation of a result for notebooks, with a table and a curve."""
     return str(render(build_document(with_empty_checks(result)), "notebook"))
 
 
 def with_empty_checks(result: object) -> Any:
-    """Wrap a decision rule or a cascade in empty check results.
+    """Return check results without data sets for a decision rule or a cascade.
 
-    Reports describe check results, so the report of a rule alone is a report without checks. Other
-    results are returned unchanged.
+    Other results are returned unchanged.
     """
     from abstain.thresholds import Cascade, DecisionRule
 
@@ -461,7 +462,7 @@ def with_empty_checks(result: object) -> Any:
 
 
 def figure_files(result: object, formats: Sequence[str]) -> dict[str, bytes]:
-    """Return the contents of the files of `write_figures` by file name."""
+    """Return the contents of the figure files, by file name."""
     return {f"figures/{name}": content for name, content in ANY.figure_files(result, formats)}
 
 

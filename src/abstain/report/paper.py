@@ -1,4 +1,4 @@
-"""Tables for papers that `--out` writes: `table.tex` (a float with a caption) and `table.md`."""
+"""Tables for papers with a caption, in the files `table.tex` and `table.md`."""
 
 import math
 from collections import Counter
@@ -42,14 +42,14 @@ _MAX_METRICS: Final = 5
 
 
 def paper_files(result: Comparison | Evaluation) -> dict[str, bytes]:
-    """Return the files of the table of a result, or no files for an empty table."""
+    """Return the files with the table of a result, or an empty mapping if the table is empty."""
     if isinstance(result, Comparison):
         return table_files(*comparison_table(result), "comparison")
     return table_files(*evaluation_table(result), "evaluation")
 
 
 def table_files(table: Table, caption: str, label: str, stem: str = "table") -> dict[str, bytes]:
-    """Return a table with its caption as LaTeX and as Markdown, or no files for an empty table."""
+    """Return a table with its caption as LaTeX and Markdown files, or an empty mapping."""
     if not table.rows:
         return {}
     return {
@@ -62,7 +62,8 @@ def table_files(table: Table, caption: str, label: str, stem: str = "table") -> 
 def comparison_table(comparison: Comparison) -> tuple[Table, str]:
     """Return the table and the caption of a comparison, with methods in order of rank.
 
-    With one metric on one data set, the table also contains differences, p-values and ranks.
+    If there is one metric and one data set, the table also contains differences, p-values and
+    ranks.
     """
     overviews = [o for o in map(Overview, metric_results(comparison)) if o.rows]
     if not overviews:
@@ -120,13 +121,13 @@ def _table_of_metrics(overviews: Sequence[Overview]) -> Table:
 
 
 def _marks(overview: Overview) -> dict[str, str]:
-    """Return the marks of the best and second best methods."""
+    """Return the text styles of the best and the second best methods."""
     values = {row.method: row.value for row in overview.rows}
     return mark_best_values(values, lower_is_better=overview.reference.lower_is_better)
 
 
 def mark_best_values(values: Mapping[str, float], *, lower_is_better: bool) -> dict[str, str]:
-    """Return "strong" for the names of the best value and "second" for the next value.
+    """Map the names with the best value to "strong", and those with the second best to "second".
 
     Values are rounded to 12 digits, because equal values may differ by rounding errors. If all
     values are equal, the result is empty.
@@ -147,10 +148,10 @@ def mark_best_values(values: Mapping[str, float], *, lower_is_better: bool) -> d
 def _value_text(
     overview: Overview, row: SummaryRow, marks: Mapping[str, str], *, interval: str = ""
 ) -> Text:
-    """Return the value of a method with the mark of its test.
+    """Return the value of a method with a mark that states the result of its test.
 
-    The mark means a significant difference from a specified reference. Without a specified
-    reference, the mark means no significant difference from the best method.
+    If a reference is specified, the mark means a significant difference from the reference.
+    Otherwise, the mark means no significant difference from the best method.
     """
     if overview.is_specified:
         is_marked = row.conclusion.startswith("significantly")
@@ -161,7 +162,7 @@ def _value_text(
 
 
 def _styled(value: str, kind: str, dagger: str = "", interval: str = "") -> Text:
-    """Return a value with its style, the mark of its test and its interval as inline text."""
+    """Return a value with its style, its mark and its interval as inline text."""
     spans: list[str | Span] = [value]
     if kind == "strong":
         spans = [Span(value, "strong")]
@@ -174,7 +175,7 @@ def _styled(value: str, kind: str, dagger: str = "", interval: str = "") -> Text
 
 
 def _comparison_caption(comparison: Comparison, overviews: Sequence[Overview]) -> str:
-    """Return the caption, which explains the intervals and the marks of the tests."""
+    """Return a caption that explains the intervals and the marks."""
     first = overviews[0]
     titles = unique(overview.result.title for overview in overviews)
     level = format_percent(comparison.level)
@@ -246,7 +247,7 @@ def evaluation_table(evaluation: Evaluation) -> tuple[Table, str]:
 
 
 def _column_texts(column: Sequence[Result]) -> dict[str, Text]:
-    """Format the values of one metric on one split by score, with the same number of decimals."""
+    """Format the value of each score on one split, with the same number of decimals."""
     if not column:
         return {}
     values = {result.score: result.value for result in column}

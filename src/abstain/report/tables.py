@@ -16,7 +16,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True)
 class PaperTable(Generic[ResultT]):
-    """The table of a type of result for a paper.
+    """Functions that create the table of one type of result for papers.
 
     The function `blocks` builds the table and its footnote.
     """
@@ -36,10 +36,10 @@ class PaperTable(Generic[ResultT]):
         Parameters
         ----------
         result : Evaluation or Comparison
-            Result to print. For an evaluation, each split has a table with a row per metric and a
-            column per score. For a comparison, the table has a row per method and a column per
-            metric and data set. A mark shows that a value does not differ significantly from the
-            best value.
+            Result to print. For an evaluation, there is a table for each split, with a row per
+            metric and a column per score. For a comparison, there is one table with a row per
+            method and a column per metric and data set. A mark means that a value does not differ
+            significantly from the best value.
         metrics : sequence of str, optional
             Names of the metrics. The default is all metrics of the result.
         times_1000 : bool, default=False
@@ -90,7 +90,7 @@ class PaperTable(Generic[ResultT]):
         times_1000: bool = False,
         intervals: bool = False,
     ) -> str:
-        r"""Return a LaTeX table for a paper, as a ``tabular`` (booktabs) with a footnote.
+        r"""Return a LaTeX table for a paper, as a ``tabular`` of booktabs with a footnote.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
-"""Distribution shift between calibration data and unlabeled data of the application.
+"""Correct for a distribution shift between calibration data and deployed data without labels.
 
-The package provides known and estimated density ratios, which the rules in `abstain.thresholds`
-accept as `ratio=`. The package also estimates the risk without labels, but without a guarantee.
+Density ratios can be passed or estimated, and the rules in `abstain.thresholds` accept them as
+`ratio=`. The package also estimates the risk of unlabeled data, without a guarantee.
 """
 
 from abstain.shift.estimates import UnlabeledRisk, unlabeled_risk

@@ -1,4 +1,4 @@
-"""Estimates of the selective risk of unlabeled data, without a guarantee."""
+"""Estimate the selective risk of unlabeled data, without a guarantee."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ class UnlabeledRisk:
         One minus the mean confidence of the accepted samples after isotonic calibration.
     thresholded_confidence : float
         Average thresholded confidence (ATC), the share of the accepted samples below a threshold.
-        The threshold is selected so that the same share of the calibration samples equals their
+        The threshold is selected so that the share of calibration samples below it equals their
         error rate.
     reweighted : float
         Mean loss of the accepted calibration samples, weighted by their density ratios. NaN without
@@ -60,7 +60,7 @@ class UnlabeledRisk:
 
     @property
     def accuracy(self) -> dict[str, float]:
-        """The accuracy that each estimate implies, by the name of the estimate."""
+        """One minus each estimated error rate, by the name of the estimate."""
         names = ("mean_confidence", "thresholded_confidence", "reweighted")
         return {name: 1.0 - float(getattr(self, name)) for name in names}
 
@@ -92,8 +92,8 @@ def unlabeled_risk(
     Returns
     -------
     UnlabeledRisk
-        Three estimates of the selective risk. There are no intervals, because the errors depend on
-        how well the assumptions match the shift. The page `docs/shift.md` lists measured errors.
+        Three estimates of the selective risk. No intervals are computed, because the main error is
+        a violation of the assumptions (see Notes). The page `docs/shift.md` lists measured errors.
 
     Raises
     ------
@@ -102,11 +102,12 @@ def unlabeled_risk(
 
     Notes
     -----
-    The estimate `mean_confidence` assumes that the calibration does not change. The estimate
-    `thresholded_confidence` [1]_ assumes that the share of samples below the threshold changes like
-    the error rate. The estimate `reweighted` has the assumptions of the ratios. No estimate detects
-    confident errors that do not occur in the calibration data, such as errors on new classes. If
-    the threshold of ATC is in a tie group, both data sets use the same fraction of this group.
+    The estimate `mean_confidence` assumes that the calibrated probabilities remain correct under
+    the shift. The estimate `thresholded_confidence` [1]_ assumes that the share of samples below
+    the threshold still equals the error rate. The estimate `reweighted` assumes that the ratios
+    are correct. No estimate detects confident errors that do not occur in the calibration data,
+    such as errors on new classes. If several calibration samples are tied at the ATC threshold,
+    only a fraction of the tied samples is counted. This fraction is the same in both data sets.
 
     The cost is two sorts.
 
@@ -160,7 +161,7 @@ def unlabeled_risk(
 
 
 def _accepted_mask(confidence: Array, threshold: float | None) -> Array:
-    """Return a mask of the samples whose confidence is at least the threshold, if there is one."""
+    """Return a mask of the accepted samples, which are all samples if the threshold is None."""
     if threshold is None:
         return np.ones(confidence.size, dtype=np.bool_)
     with np.errstate(over="ignore"):
@@ -177,7 +178,7 @@ def _risk_from_mean_confidence(confidence: Array, loss: FloatArray, deployed: Ar
 
 
 def _risk_from_thresholded_confidence(confidence: Array, risk: float, deployed: Array) -> float:
-    """Return the share of deployed samples below the `risk` quantile of the calibration samples."""
+    """Return the share of deployed samples below the `risk` quantile of calibration samples."""
     ordered = np.sort(confidence.astype(np.float64))
     n_failures = risk * ordered.size
     atc_threshold = ordered[min(int(n_failures), ordered.size - 1)]
@@ -191,7 +192,7 @@ def _risk_from_thresholded_confidence(confidence: Array, risk: float, deployed: 
 
 
 def _reweighted_risk(loss: FloatArray, weights: FloatArray | None) -> float:
-    """Return the weighted mean loss, or NaN without a positive weight."""
+    """Return the weighted mean loss, or NaN if all weights are 0."""
     if weights is None or not weights.any():
         return _NAN
     return float(weights @ loss / weights.sum())

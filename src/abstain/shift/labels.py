@@ -1,4 +1,4 @@
-"""Estimates of class frequencies from predicted classes under a label shift."""
+"""Estimate class frequencies from predicted classes under a label shift."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _DOUBT_LEVEL: Final = 0.05
 
 @dataclass(frozen=True, eq=False)
 class LabelShift:
-    """Ratio of the frequency of each class in deployed data to that in calibration data.
+    """Frequency of each class in deployed data divided by its frequency in calibration data.
 
     Attributes
     ----------
@@ -38,8 +38,7 @@ class LabelShift:
     raw, raw_error : ndarray of shape (K,)
         Ratios before negative values are replaced by 0, and their standard errors.
     least_singular : float
-        Smallest singular value of the confusion matrix. A small value means that the ratios are
-        inaccurate.
+        Smallest singular value of the confusion matrix. If it is small, the ratios are inaccurate.
     noise : float
         95% quantile of the change of the confusion matrix over resamples, in the spectral norm.
 
@@ -69,7 +68,7 @@ class LabelShift:
         return tuple(self.classes[i] for i in np.flatnonzero(is_doubtful))
 
     def ratios(self, labels: AnyArray) -> DensityRatios:
-        """Return the density ratio of each calibration sample, which is the ratio of its class.
+        """Return the density ratio of each calibration sample, the frequency ratio of its class.
 
         Parameters
         ----------
@@ -84,7 +83,7 @@ class LabelShift:
         Raises
         ------
         DomainError
-            If a label is not a class of the calibration data, or all ratios are 0.
+            If a label is not in `classes`, or if all ratios are 0.
 
         Examples
         --------
@@ -131,8 +130,8 @@ def label_shift(
     Returns
     -------
     LabelShift
-        The ratio of each class with its standard error. The method `ratios` returns the density
-        ratios of samples for the rules.
+        The frequency ratio of each class with its standard error. Its method `ratios` returns
+        density ratios of samples, which the rules accept.
 
     Raises
     ------
@@ -144,17 +143,17 @@ def label_shift(
 
     Notes
     -----
-    The method solves C w = mu for the ratios w [1]_. C contains the shares of (predicted class,
-    true class) among the calibration samples, and mu the shares of the predicted classes among the
-    unlabeled samples. Negative ratios are replaced by 0. The method is valid for a label shift, in
-    which the distribution within each class does not change. For a covariate shift, use
-    `fit_ratios`.
+    The method solves C w = mu for the ratios w [1]_. C contains the share of each pair of
+    predicted and true class among the calibration samples. The vector mu contains the share of
+    each predicted class among the unlabeled samples. Negative ratios are replaced by 0. The method
+    is valid for a label shift, in which the distribution within each class does not change. For a
+    covariate shift, use `fit_ratios`.
 
-    The function raises a DomainError if the smallest singular value of C is not above the change of
-    C by resampling, in the spectral norm. By Weyl's inequality, the spectral norm limits the change
-    of singular values. The test is not part of the paper.
+    The function raises a DomainError if the smallest singular value of C is within the sampling
+    error of C, which is estimated by resampling in the spectral norm. This test is not part of the
+    paper.
 
-    The cost is one pass over the samples, and K^3 for each resample.
+    For K classes, the cost is one pass over the samples and K^3 operations for each resample.
 
     References
     ----------
@@ -244,7 +243,7 @@ def _class_codes(labels: AnyArray, name: str, code: dict[Hashable, int]) -> IntA
 
 
 def _reject_unknown_class(value: Hashable, name: str, code: dict[Hashable, int]) -> None:
-    """Raise a DomainError for a value that is not a class."""
+    """Raise a DomainError for a value that is not in the list of classes."""
     rule = f"`{name}` must hold classes that have a calibration sample; got {value!r}"
     same_text = [class_name for class_name in code if str(class_name) == str(value)]
     if same_text:

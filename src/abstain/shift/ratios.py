@@ -1,4 +1,4 @@
-"""Density ratios of deployed and calibration data, known or estimated by a classifier."""
+"""Density ratios between deployed and calibration data, passed by the user or estimated."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -28,8 +28,8 @@ class DensityRatios:
     """Density ratios (importance weights) of the calibration samples.
 
     The ratio of a sample is dQ/dP, where P is the distribution of the calibration data and Q the
-    distribution of the deployed data. Ratios are not frequency weights: a sample with ratio 3
-    counts as one sample.
+    distribution of the deployed data. Ratios are not frequency weights. A sample with a ratio of 3
+    is still a single sample.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class DensityRatios:
         Origin of the ratios: known ("given"), estimated by a classifier between the two data sets
         ("classifier"), or estimated from predicted classes ("labels").
     bounded : bool
-        Whether `largest` is a known bound. If False, `largest` is the largest observed ratio.
+        Whether `largest` is a known bound. If not, `largest` is the largest observed ratio.
     cut : float
         Share of the weight that clipping removed, in [0, 1).
     standard_error : float or None
@@ -83,13 +83,13 @@ class DensityRatios:
 
     @property
     def effective_size(self) -> float:
-        """Effective sample size (sum of ratios)^2 / (sum of squared ratios)."""
+        """Effective sample size, which is (sum of ratios)^2 / (sum of squared ratios)."""
         scaled = self.values / self.values.max()
         return float(scaled.sum() ** 2 / (scaled @ scaled))
 
     @property
     def expected_draws(self) -> float:
-        """Expected number of samples that `draw` retains, the sum of the ratios / `largest`."""
+        """Expected number of samples that `draw` retains: the sum of the ratios / `largest`."""
         return float((self.values / self.largest).sum())
 
     @property
@@ -132,7 +132,7 @@ class DensityRatios:
         return is_accepted
 
     def rows(self, selection: AnyArray) -> "DensityRatios":
-        """Return the ratios of some samples with the same upper bound.
+        """Return the ratios of a subset of the samples, with the same upper bound.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class DensityRatios:
         return replace(self, values=self.values[np.asarray(selection)])
 
     def __str__(self) -> str:
-        """Describe the effective size and the largest ratios."""
+        """Describe the effective sample size and the largest ratios."""
         mean = float(self.values.mean())
         heaviest = self.heaviest
         text = (
@@ -179,7 +179,7 @@ class DensityRatios:
 
     @property
     def target(self) -> str:
-        """Description of the population to which a guarantee with these ratios refers."""
+        """Text that names the population for which a guarantee with these ratios holds."""
         text = f"data like the calibration data reweighted {_ORIGIN_PHRASES[self.origin]}"
         if self.cut:
             text += ", except for clipped ratios"
@@ -207,9 +207,10 @@ def density_ratios(
         Upper bound of all possible ratios, which a guarantee requires. The default is the largest
         entry of `ratio`, which is only an estimate.
     clip : float, optional
-        Multiple of the mean ratio at which ratios are clipped. With clipping, the guarantee refers
-        to another distribution. On the deployed data, the generalized risk can be larger by the
-        share of the weight that clipping removes (estimated by `cut`).
+        Multiple of the mean ratio at which ratios are clipped. If ratios are clipped, the
+        guarantee holds for another distribution. On the deployed data, the generalized risk can
+        exceed the guaranteed risk by the share of the total weight that clipping removes. The
+        attribute `cut` is an estimate of this share.
     origin : {"given", "classifier", "labels"}, default="given"
         Origin of the ratios, which the description of the guarantee states.
 
@@ -255,7 +256,7 @@ def density_ratios(
 
 
 def _reject_above(values: FloatArray, bound: float) -> None:
-    """Raise a DomainError that names the largest ratio, which is above the bound."""
+    """Raise a DomainError for a largest ratio above the upper bound."""
     index = int(np.argmax(values))
     raise DomainError(
         f"`largest` must be at least every ratio; got {bound!r}, and {values[index]:g} at index "
@@ -274,7 +275,7 @@ def _check_ratio(ratio: AnyArray) -> FloatArray:
 
 
 def _clip_ratios(values: FloatArray, clip: float, origin: Origin) -> DensityRatios:
-    """Clip ratios at a multiple of their mean, and return them with the share that was removed."""
+    """Clip ratios at a multiple of their mean; return them and the removed share of their sum."""
     multiple = checks.number(clip, "clip")
     if multiple <= 1:
         raise DomainError(f"`clip` must be above 1, a multiple of the mean ratio; got {multiple!r}")
@@ -352,8 +353,8 @@ def fit_ratios(
     Parameters
     ----------
     calibration : array of shape (n,) or (n, d)
-        Numbers that describe the calibration samples, such as features, class scores or a
-        confidence.
+        Numeric inputs of the classifier for the calibration samples, such as features, class
+        scores or a confidence.
     deployed : array of shape (m,) or (m, d)
         The same numbers for unlabeled samples from the application.
     clip : float, optional
@@ -382,16 +383,16 @@ def fit_ratios(
     Notes
     -----
     The ratio is (n / m) p / (1 - p), where p is the probability that a sample is a deployed sample.
-    A guarantee with estimated ratios holds for the deployed data under two conditions. The ratios
-    must be correct, and samples with equal features must have the same error rate in both data
-    sets. The features must not contain the loss. The largest ratio of the distribution is unknown,
-    so the largest observed ratio is used instead.
+    A guarantee with estimated ratios holds for the deployed data under two conditions. First, the
+    ratios are correct. Second, samples with equal features have the same error rate in both data
+    sets. The features must not contain the loss. The upper bound of the ratios is unknown, so the
+    largest observed ratio is used instead.
 
     The proofs of guarantees require ratios that are independent of the calibration data. With
     cross-fitting, the guarantee held in simulations (`docs/shift.md`) but is not proven. For a
     proven guarantee, fit the classifier on separate data and pass the ratios as an array.
 
-    The cost is that of fitting the classifier `folds` times.
+    The classifier is fitted `folds` times.
 
     References
     ----------
@@ -500,7 +501,7 @@ def _cross_fitted_probability(
 
 
 def _auroc(score: FloatArray, positive: BoolArray) -> float:
-    """Compute the area under the ROC curve of a score, where a tie counts half."""
+    """Compute the area under the ROC curve of a score, where each tied pair counts one half."""
     negative_scores = np.sort(score[~positive])
     n_below = np.searchsorted(negative_scores, score[positive], side="left")
     n_through = np.searchsorted(negative_scores, score[positive], side="right")

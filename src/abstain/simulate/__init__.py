@@ -1,4 +1,4 @@
-"""Simulated populations with known true values, for tests of estimators, intervals and studies."""
+"""Simulated populations with known true values, for testing estimators and intervals."""
 
 from abstain.simulate.beta_scores import beta_scores as beta_scores
 from abstain.simulate.blocks import block_scores as block_scores

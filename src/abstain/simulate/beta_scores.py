@@ -19,7 +19,7 @@ _MIN_COVERAGE = 1e-60
 
 @dataclass(frozen=True, eq=False)
 class BetaScores(Population):
-    """Confidences with a Beta(a, b) distribution, correct with probability confidence^power."""
+    """A Beta(a, b) confidence, where a prediction is correct with probability confidence^power."""
 
     a: float
     b: float
@@ -29,7 +29,7 @@ class BetaScores(Population):
 
     @property
     def name(self) -> str:
-        """Name in the catalogue, which depends on the calibration."""
+        """Name of the population, which depends on the parameters."""
         if self.power != 1:
             return "overconfident" if self.power > 1 else "underconfident"
         return "uniform-scores" if self.a == self.b == 1 else "beta-scores"
@@ -38,16 +38,16 @@ class BetaScores(Population):
         return RiskCurve(self._loss_at, self._loss_above)
 
     def _complement_at(self, coverage: FloatArray) -> FloatArray:
-        """Return 1 - confidence at each coverage, which is precise for confidences near 1."""
+        """Return 1 - confidence at each coverage, accurately for confidences near 1."""
         return _quantile(self.b, self.a, coverage)
 
     def _failure_probability(self, complement: FloatArray) -> FloatArray:
-        """Return the failure probability for values of 1 - confidence."""
+        """Return the failure probability at confidence 1 - `complement`."""
         with np.errstate(divide="ignore"):
             return np.asarray(-np.expm1(self.power * np.log1p(-complement)))
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        """Return the failure probability of the sample at each coverage."""
+        """Return the failure probability at the threshold of each coverage."""
         # Near confidence 0, the confidence itself is more precise than 1 - confidence.
         rank = np.minimum(1.0 - coverage, 0.5)
         confidence = _quantile(self.a, self.b, rank)
@@ -56,7 +56,7 @@ class BetaScores(Population):
         return np.where(coverage <= 0.5, loss_at_high_confidence, loss_at_low_confidence)
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
-        """Return the probability that a sample is accepted and wrong at each coverage."""
+        """Return the generalized risk at each coverage."""
         # E[g^power; g > x] equals E[g^power] times the tail probability of Beta(a + power, b).
         log_mean = special.betaln(self.a + self.power, self.b) - special.betaln(self.a, self.b)
         mean_accuracy = float(np.exp(log_mean))
@@ -85,7 +85,7 @@ class BetaScores(Population):
 
 
 def _quantile(a: float, b: float, share: FloatArray) -> FloatArray:
-    """Return the quantiles of Beta(a, b) at the given shares."""
+    """Return the quantiles of the Beta(a, b) distribution."""
     p = np.maximum(share, _MIN_COVERAGE)
     quantile = special.betaincinv(a, b, p)
     # SciPy returns NaN near 0, where the first term of the series is exact.
@@ -100,11 +100,11 @@ def beta_scores(a: float = 4.0, b: float = 1.0, *, power: float = 1.0) -> Popula
     Parameters
     ----------
     a, b : float, default=4.0, 1.0
-        Parameters of the beta distribution of the confidence, above 0. If both are 1, the
+        Parameters of the beta distribution of the confidence, above 0. For a = b = 1, the
         confidence is uniform.
     power : float, default=1.0
         Power that defines the calibration. A sample with confidence c is correct with probability
-        c^power. The confidence is calibrated for power 1, overconfident for larger powers and
+        c^power. Confidences are calibrated for power 1, overconfident for larger powers, and
         underconfident for smaller powers.
 
     Returns

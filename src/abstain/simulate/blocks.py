@@ -1,4 +1,4 @@
-"""Populations whose confidence is uniform on intervals, each with its own failure probability."""
+"""Populations whose confidence is uniform on intervals."""
 
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -22,7 +22,7 @@ from abstain.typing import AnyArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class BlockScores(Population):
-    """Confidences that are uniform on intervals, with the mass and failure probability of each."""
+    """A confidence that is uniform on intervals, each with a mass and a failure probability."""
 
     low: FloatArray
     high: FloatArray
@@ -37,7 +37,7 @@ class BlockScores(Population):
 
     @cached_property
     def _edges(self) -> FloatArray:
-        """Coverages at the bounds of the intervals, from 0 to 1, shape (k + 1,)."""
+        """Coverages at the bounds of the intervals, in ascending order, shape (k + 1,)."""
         inner_edges = np.cumsum(self.mass[:0:-1])
         return np.concatenate(([0.0], np.minimum(inner_edges, 1.0), [1.0]))
 
@@ -69,14 +69,14 @@ class BlockScores(Population):
 
 
 def block_scores(low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray) -> Population:
-    """Create a population whose confidences are uniform on intervals.
+    """Create a population of confidences that are uniform on intervals.
 
-    Each interval has its own failure probability.
+    The failure probability is constant in each interval.
 
     Parameters
     ----------
     low, high : array of shape (k,)
-        Bounds of the intervals in any order. The intervals must not overlap.
+        Lower and upper bounds of the intervals, in any order. The intervals must not overlap.
     mass : array of shape (k,)
         Share of the samples in each interval. Shares are positive and sum to 1.
     risk : array of shape (k,)
@@ -85,7 +85,7 @@ def block_scores(low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray) 
     Returns
     -------
     Population
-        A population with 0/1 loss, whose curves and `expected_cwsa` have closed forms.
+        A population with 0/1 loss. The curves and `expected_cwsa` have closed forms.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def block_scores(low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray) 
 def _validated_blocks(
     low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray, *, name: str = "block-scores"
 ) -> BlockScores:
-    """Validate intervals, masses and risks, and create a population with this name."""
+    """Validate intervals, masses and risks, and create the population."""
     starts = checks.finite(checks.vector(low, "low"), "low").astype(np.float64)
     ends = checks.vector(high, "high", length=starts.size, reference="low")
     ends = checks.finite(ends, "high").astype(np.float64)
@@ -135,19 +135,21 @@ _CLASSES: Final = 3
 def confident_when_correct(informed_share: float = 0.9) -> Population:
     """Create the model that Shahnazari et al. call calibrated.
 
-    The model has a high confidence if it knows the class, and a lower confidence if it guesses.
+    The model knows the class of some samples, for which its confidence is high. For all other
+    samples, the model guesses the class with a lower confidence.
 
     Parameters
     ----------
     informed_share : float, default=0.9
-        Share of the samples that the model knows, strictly between 0 and 1. Their confidence is
-        uniform on [0.8, 1]. For other samples, the model guesses one of three classes with a
-        confidence that is uniform on [0.5, 0.7].
+        Share of samples with a known class, strictly between 0 and 1. For these samples, the
+        confidence is uniform in [0.8, 1]. For guesses among three classes, the confidence is
+        uniform in [0.5, 0.7].
 
     Returns
     -------
     Population
-        A population of probabilities. For the default share, CWSA at 0.9 is 0.225 and CWSA+ is 0.5.
+        A population of probabilities. With the default share and threshold 0.9, CWSA is 0.225 and
+        CWSA+ is 0.5.
 
     Raises
     ------
@@ -178,22 +180,23 @@ def confident_when_correct(informed_share: float = 0.9) -> Population:
 def uniform_confidence(
     low: float = 0.9, high: float = 1.0, *, informed_share: float = 0.7, classes: int = _CLASSES
 ) -> Population:
-    """Create a model whose confidence is uniform on an interval and independent of the loss.
+    """Create a population whose confidence is uniform on an interval and independent of the loss.
 
     Parameters
     ----------
     low, high : float, default=0.9, 1.0
         Bounds of the confidence, in [0, 1].
     informed_share : float, default=0.7
-        Share of the samples that the model knows. For other samples, the model guesses a class.
+        Share of samples whose class the model knows. For all other samples, the model guesses a
+        class.
     classes : int, default=3
-        Number of classes among which the model guesses, at least 2.
+        Number of classes for a guess, at least 2.
 
     Returns
     -------
     Population
-        A population of probabilities. The risk is (1 - informed_share)(1 - 1/classes) at every
-        confidence.
+        A population of probabilities. At every confidence, the failure probability is (1 -
+        informed_share)(1 - 1/classes).
 
     Raises
     ------
@@ -217,7 +220,7 @@ def uniform_confidence(
 
 
 def _model_name(informed_share: float, risk: float, mean_confidence: float) -> str:
-    """Return the name of a model in the catalogue from its risk and its mean confidence."""
+    """Return the catalogue name of a model with this risk and mean confidence."""
     if risk == 0:
         return "cwsa-perfect"
     if informed_share == 0:
@@ -226,7 +229,7 @@ def _model_name(informed_share: float, risk: float, mean_confidence: float) -> s
 
 
 def _guess_risk(classes: int = _CLASSES) -> float:
-    """Return the probability that a guess among the classes is wrong."""
+    """Return the probability that a random guess among the classes is wrong."""
     return 1.0 - 1.0 / classes
 
 

@@ -1,4 +1,4 @@
-"""Populations with a uniform confidence and a given failure probability at each confidence."""
+"""Populations with a uniform confidence and a user-defined failure probability."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _RANK_GRID = np.linspace(0.0, 1.0, 1001)
 
 @dataclass(frozen=True, eq=False)
 class RankScores(UniformScores):
-    """A uniform confidence u in [0, 1] and failures with probability `mean_loss_of(u)`."""
+    """A uniform confidence u in [0, 1] with failure probability `mean_loss_of(u)`."""
 
     mean_loss_of: Callable[[FloatArray], FloatArray]
     breaks: tuple[float, ...]
@@ -47,12 +47,12 @@ class RankScores(UniformScores):
 def rank_scores(
     failure_probability: Callable[[FloatArray], FloatArray], *, breaks: Iterable[float] = ()
 ) -> Population:
-    """Create a population from the failure probability at each rank.
+    """Create a population from the failure probability as a function of the population rank.
 
     Parameters
     ----------
     failure_probability : callable
-        Function from population ranks u, an array in [0, 1], to failure probabilities of the same
+        Function from an array of population ranks in [0, 1] to failure probabilities of the same
         shape.
     breaks : iterable of float, optional
         Ranks at which the function or its derivative is not continuous.
@@ -60,8 +60,8 @@ def rank_scores(
     Returns
     -------
     Population
-        A population with 0/1 loss and a confidence u that is uniform on [0, 1]. Curves and areas
-        are computed by numerical integration.
+        A population with 0/1 loss. The confidence is the population rank, which is uniform in [0,
+        1]. Curves and areas are computed by numerical integration.
 
     Raises
     ------
@@ -95,9 +95,9 @@ def rank_scores(
 
 @dataclass(frozen=True, eq=False)
 class StepScores(UniformScores):
-    """A uniform confidence in [0, 1] and a failure probability that is a step function.
+    """A uniform confidence in [0, 1] with a failure probability that is a step function.
 
-    Step i has the failure probability risks[i] and ends at the coverage upper_coverages[i].
+    The failure probability is risks[i] up to coverage upper_coverages[i].
     """
 
     upper_coverages: tuple[float, ...]
@@ -108,7 +108,7 @@ class StepScores(UniformScores):
         return RiskCurve(self._loss_at, self._loss_above, breaks=self.upper_coverages[:-1])
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        """Return the failure probability of the sample at each coverage."""
+        """Return the failure probability at the threshold of each coverage."""
         risks = np.array(self.risks)
         index = np.searchsorted(np.array(self.upper_coverages), coverage)
         return np.asarray(risks[np.minimum(index, risks.size - 1)])
@@ -136,7 +136,7 @@ def random_order(risk: float = 0.1) -> Population:
     Returns
     -------
     Population
-        A population with 0/1 loss and a confidence that is uniform on [0, 1]. For the risk R, AURC
+        A population with 0/1 loss and a confidence that is uniform in [0, 1]. For the risk R, AURC
         is R and AUGRC is R/2.
 
     Raises
@@ -165,7 +165,7 @@ def oracle_order(risk: float = 0.1) -> Population:
     Returns
     -------
     Population
-        A population with 0/1 loss and a confidence that is uniform on [0, 1]. For the risk R, AURC
+        A population with 0/1 loss and a confidence that is uniform in [0, 1]. For the risk R, AURC
         is R + (1 - R) ln(1 - R) and AUGRC is R²/2.
 
     Raises
@@ -189,7 +189,7 @@ def oracle_order(risk: float = 0.1) -> Population:
 def two_sele_counterexample(
     top: float = 0.1, *, inside: float = 0.5, outside: float = 0.0
 ) -> Population:
-    r"""Create a population whose AURC exceeds 2 x SELE, which is therefore not an upper bound.
+    r"""Create a population whose AURC exceeds 2 x SELE.
 
     Parameters
     ----------
@@ -201,8 +201,8 @@ def two_sele_counterexample(
     Returns
     -------
     Population
-        A population with 0/1 loss and a confidence that is uniform on [0, 1].
-        AURC - 2 SELE = (inside - outside) q (q - 1 - ln q), which is positive if inside > outside.
+        A population with 0/1 loss and a confidence that is uniform in [0, 1]. The difference AURC -
+        2 SELE is (inside - outside) q (q - 1 - ln q), which is positive if inside > outside.
 
     Raises
     ------
@@ -211,16 +211,16 @@ def two_sele_counterexample(
 
     Notes
     -----
-    Let u be the population rank and c = 1 - u. AURC = E[loss x -ln(1-u)] and SELE = E[loss x u].
-    Therefore, AURC - 2 SELE is the integral of w(c) m(c), where w(c) = -ln c - 2 (1 - c) and m is
-    the mean loss. The integral of w from 0 to q is W(q) = q (q - 1 - ln q), and W(1) is 0. For this
-    population, the difference is (inside - outside) W(q).
+    Let u be the population rank, c = 1 - u the coverage, and m(c) the mean loss at coverage c. Then
+    AURC is E[loss x -ln(1-u)] and SELE is E[loss x u]. Therefore, AURC - 2 SELE is the integral of
+    w(c) m(c) with w(c) = -ln c - 2 (1 - c). The integral of w from 0 to q is W(q) = q (q - 1 - ln
+    q), and W(1) is 0. For this population, AURC - 2 SELE is therefore (inside - outside) W(q).
 
-    The weight w is positive for u above 0.7968. A failure with a higher confidence than 79.68% of
-    all samples therefore contributes more to AURC than to 2 SELE. In general, 2 x SELE is an upper
-    bound of the AURC only for scores whose risk decreases with the confidence.
+    The weight w(c) is positive for u > 0.7968. Failures among the most confident 20.32% of the
+    samples therefore contribute more to AURC than to 2 SELE. In general, AURC <= 2 x SELE is
+    guaranteed only if the risk decreases with the confidence.
 
-    This construction for populations is from abstain. For finite samples, Zhou et al. [1]_ give a
+    This population is a new construction. For finite samples, Zhou et al. [1]_ give a
     counterexample of five samples.
 
     References

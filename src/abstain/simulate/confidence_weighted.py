@@ -26,7 +26,7 @@ def expected_cwsa(population: Population, threshold: AnyArray) -> Any:
     Returns
     -------
     float or ndarray
-        CWSA, in [-1, 1]. The result is a float for a number, and an array for an array.
+        CWSA, in [-1, 1]. The result has the shape of `threshold`.
 
     Raises
     ------
@@ -37,9 +37,9 @@ def expected_cwsa(population: Population, threshold: AnyArray) -> Any:
 
     Notes
     -----
-    CWSA is ``E[(1 - 2 loss) (g - tau)_+]/(1 - tau)`` for the confidence g and the threshold tau.
-    The expectation has a closed form for populations of `block_scores`, and is integrated
-    numerically for other populations.
+    Let g be the confidence and tau the threshold. CWSA is ``E[(1 - 2 loss) (g - tau)_+]/(1 -
+    tau)``. For populations from `block_scores`, a closed form is used. For other populations, the
+    expectation is integrated numerically.
 
     Examples
     --------
@@ -73,8 +73,8 @@ def expected_cwsa_plus(population: Population, threshold: AnyArray) -> Any:
 
     Notes
     -----
-    CWSA+ is ``E[(1 - loss) (g - tau)_+; g >= tau]/((1 - tau) P(g >= tau))``. It is computed as in
-    `expected_cwsa`.
+    With g and tau as in `expected_cwsa`, CWSA+ is ``E[(1 - loss) (g - tau)_+; g >= tau]/((1 - tau)
+    P(g >= tau))``. It is computed as in `expected_cwsa`.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def _at_thresholds(population: Population, threshold: AnyArray, *, plus: bool) -
 
 
 def _at_threshold(population: Population, threshold: float, *, plus: bool) -> float:
-    """Compute CWSA or, if `plus` is True, CWSA+ at one threshold."""
+    """Compute CWSA at one threshold, or CWSA+ if `plus` is True."""
     coverage = float(population.coverage(threshold))
     if coverage <= 0:
         return float("nan") if plus else 0.0
@@ -115,7 +115,7 @@ def _at_threshold(population: Population, threshold: float, *, plus: bool) -> fl
 
 
 def _mean_excess_of_blocks(blocks: BlockScores, threshold: float) -> tuple[float, float]:
-    """Return E[(g - tau)_+] of correct and of wrong predictions from its closed form."""
+    """Return E[(g - tau)_+] over correct and over wrong predictions, from the closed form."""
     squared_low = np.maximum(blocks.low - threshold, 0.0) ** 2
     squared_high = np.maximum(blocks.high - threshold, 0.0) ** 2
     width = blocks.high - blocks.low
@@ -124,7 +124,7 @@ def _mean_excess_of_blocks(blocks: BlockScores, threshold: float) -> tuple[float
 
 
 def _mean_excess_by_quadrature(population: Population, threshold: float) -> tuple[float, float]:
-    """Return E[(g - tau)_+] of correct and of wrong predictions from numerical integration."""
+    """Return E[(g - tau)_+] over correct and over wrong predictions, by numerical integration."""
     curve = population.curve
 
     def excess(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001

@@ -25,9 +25,10 @@ _MIN_POWER = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class ContinuousLoss(UniformScores):
-    """Losses that are mean (power + 1) (1 - u)^power times noise, for a uniform confidence u.
+    """Losses with mean decreasing in a confidence u that is uniform in [0, 1].
 
-    The mean of the noise is 1.
+    The loss is mean (power + 1) (1 - u)^power x noise, where the noise has mean 1 and coefficient
+    of variation `variation`.
     """
 
     mean: float
@@ -53,7 +54,7 @@ class ContinuousLoss(UniformScores):
 
     @property
     def _shape(self) -> float:
-        """Shape of the gamma distribution with this coefficient of variation."""
+        """Shape parameter of the gamma noise."""
         return self.variation**-2
 
     @property
@@ -75,10 +76,10 @@ class ContinuousLoss(UniformScores):
 
     @cached_property
     def _optima(self) -> tuple[float, float]:
-        """AURC and AUGRC of the order by loss.
+        """AURC and AUGRC if samples are ranked by ascending loss.
 
-        Let F be the distribution function of the loss and S = 1 - F. AURC is the integral of
-        S + F ln F, and AUGRC is the integral of S²/2 over all losses.
+        Let F be the distribution function of the loss and S = 1 - F. Over all losses, AURC is the
+        integral of S + F ln F, and AUGRC is the integral of S²/2.
         """
         spread = self._sigma if self.noise == "lognormal" else self.variation
         max_loss = 40.0 + 40.0 * spread
@@ -97,9 +98,9 @@ class ContinuousLoss(UniformScores):
 
     @property
     def _has_closed_form(self) -> bool:
-        """Whether the distribution of the loss is computed from a closed form.
+        """Whether the distribution function of the loss is available in closed form.
 
-        The closed form requires that a moment of 1/noise exists.
+        The closed form requires a finite moment of 1/noise.
         """
         if self.power < _MIN_POWER:
             return False
@@ -117,7 +118,7 @@ class ContinuousLoss(UniformScores):
         return np.asarray(np.clip(exceedance, 0.0, 1.0))
 
     def _averaged_exceedance(self, y: FloatArray) -> FloatArray:
-        """Return P(loss > scale x exp(y)) as a mean over a grid of coverages."""
+        """Return P(loss > scale x exp(y)), averaged over a grid of coverages."""
         coverage = special.expit(_GRID)
         density = _STEP * coverage * special.expit(-_GRID)
         log_noise = y[:, None] - self.power * np.log(coverage)
@@ -158,26 +159,26 @@ def _lognormal_tail(sigma: float, a: float, y: FloatArray) -> FloatArray:
 def continuous_loss(
     mean: float = 0.5, *, power: float = 1.0, noise: str = "gamma", variation: float = 1.0
 ) -> Population:
-    """Create a population of non-negative losses, such as a cross-entropy with heavy tails.
+    """Create a population of continuous non-negative losses, possibly with heavy tails.
 
     Parameters
     ----------
     mean : float, default=0.5
         Mean loss of all samples, above 0.
     power : float, default=1.0
-        Power of the mean loss at confidence u, which is mean (power + 1) (1 - u)^power. With power
-        0, the loss is independent of the confidence.
+        Exponent of the mean loss, which is mean (power + 1) (1 - u)^power at confidence u. If the
+        power is 0, loss and confidence are independent.
     noise : {"gamma", "lognormal"}, default="gamma"
         Distribution of the loss at each confidence.
     variation : float, default=1.0
-        Coefficient of variation of this distribution, above 0. For 1, "gamma" is the exponential
-        distribution.
+        Coefficient of variation of the noise, above 0. For variation 1, the gamma distribution is
+        the exponential distribution.
 
     Returns
     -------
     Population
-        A population with a confidence that is uniform on [0, 1]. The selective risk at coverage c
-        is mean c^power, AURC is mean/(power + 1) and AUGRC is mean/(power + 2).
+        A population with a confidence that is uniform in [0, 1]. The selective risk at coverage c
+        is mean x c^power, AURC is mean/(power + 1) and AUGRC is mean/(power + 2).
 
     Raises
     ------

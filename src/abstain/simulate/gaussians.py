@@ -1,4 +1,4 @@
-"""Populations of normally distributed scores and of a softmax of two Gaussian classes."""
+"""Populations of normal scores, and of softmax confidences of two Gaussian classes."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +24,7 @@ _MAX_STEPS = 100
 
 @dataclass(frozen=True, eq=False)
 class TwoGaussians(Population):
-    """Failures with N(0, 1) scores and successes with N(separation, 1) scores.
+    """Scores that are N(0, 1) for failures and N(separation, 1) for successes.
 
     The share of failures is `rate`.
     """
@@ -38,7 +38,7 @@ class TwoGaussians(Population):
         return RiskCurve(self._loss_at, self._loss_above, breaks=self._inflection())
 
     def _inflection(self) -> tuple[float, ...]:
-        """Coverage at which the failure probability is 1/2, where the mean loss is steepest."""
+        """Coverage at which the mean loss is steepest and the failure probability is 1/2."""
         d = self.separation
         if d == 0:
             return ()
@@ -82,12 +82,12 @@ class TwoGaussians(Population):
 
 
 def mixture_cdf(x: FloatArray, rate: float, shift: float) -> FloatArray:
-    """Return the distribution function at x of rate N(0, 1) + (1 - rate) N(-shift, 1)."""
+    """Return the distribution function of rate x N(0, 1) + (1 - rate) x N(-shift, 1)."""
     return np.asarray(rate * special.ndtr(x) + (1 - rate) * special.ndtr(x + shift))
 
 
 def mixture_quantile(share: FloatArray, rate: float, shift: float) -> FloatArray:
-    """Return the quantiles of the mixture for shares up to 1/2, by Newton's method in a bracket."""
+    """Return the quantiles of the mixture for probabilities up to 1/2, by Newton's method."""
     positive_share = np.maximum(share, np.finfo(float).tiny)
     target = np.log(positive_share)
     component_quantile = special.ndtri(positive_share)
@@ -116,7 +116,7 @@ def _density(x: FloatArray) -> FloatArray:
 
 
 def two_gaussians(risk: float = 0.1, separation: float = 1.6) -> Population:
-    """Create a population of normal scores of failures and successes (binormal model).
+    """Create a binormal population, in which failures and successes have normal scores.
 
     Parameters
     ----------
@@ -124,14 +124,14 @@ def two_gaussians(risk: float = 0.1, separation: float = 1.6) -> Population:
         Share of failures, strictly between 0 and 1.
     separation : float, default=1.6
         Mean score of the successes minus mean score of the failures, in standard deviations. The
-        failure AUROC is Phi(separation/sqrt(2)), which is 0.87 for 1.6. For 0, the scores are
-        random.
+        failure AUROC is Phi(separation/sqrt(2)). For a separation of 1.6, it is 0.87. For a
+        separation of 0, scores and losses are independent.
 
     Returns
     -------
     Population
-        A population with 0/1 loss. The curves and AUGRC = (1 - AUROC) R (1 - R) + R²/2 have closed
-        forms, where R is the risk. AURC is integrated numerically. `cut` and `saturate` create
+        A population with 0/1 loss. For the risk R, AUGRC is (1 - AUROC) R (1 - R) + R²/2. The
+        curves also have closed forms. AURC is integrated numerically. `cut` and `saturate` create
         ties.
 
     Raises
@@ -161,7 +161,7 @@ _NEARLY_ZERO = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class GaussianScores(Population):
-    """Scores S with distribution N(0, 1) and failure probability F(intercept - slope S)."""
+    """Scores S ~ N(0, 1) with failure probability F(intercept - slope S)."""
 
     rate: float
     slope: float
@@ -171,7 +171,7 @@ class GaussianScores(Population):
 
     @cached_property
     def intercept(self) -> float:
-        """Intercept of the failure probability for which the risk equals `rate`."""
+        """Intercept in the failure probability. It is determined so that the risk equals `rate`."""
         if self.link == "probit":
             return float(np.sqrt(1 + self.slope**2) * special.ndtri(self.rate))
         if self.slope == 0:
@@ -184,7 +184,7 @@ class GaussianScores(Population):
         return root
 
     def _risk_excess(self, intercept: float) -> float:
-        """Return the risk with this intercept minus `rate`."""
+        """Return the difference between the risk with this intercept and `rate`."""
 
         def failure_density(score: FloatArray) -> FloatArray:
             failure_probability = special.expit(intercept - self.slope * score)
@@ -211,7 +211,7 @@ class GaussianScores(Population):
         return self._failure_probability(-special.ndtri(coverage))
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
-        """Return the probability that a sample is accepted and wrong, for the probit link."""
+        """Return the generalized risk at each coverage, for the probit link."""
         correlation = float(-self.slope / np.sqrt(1 + self.slope**2))
         rate_quantile = float(special.ndtri(self.rate))
         probability = _bivariate_normal_cdf(rate_quantile, special.ndtri(coverage), correlation)
@@ -231,7 +231,7 @@ class GaussianScores(Population):
         return Sample(score, draw_failures(self._failure_probability(score), rng))
 
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
-        """Compute an area, from its closed form for the AUGRC of the probit link."""
+        """Compute an area. For the probit link, the AUGRC has a closed form."""
         if area == "aurc" or self.link != "probit" or (low, high) != (0.0, 1.0):
             return super()._area(area, low, high, ties)
         ratio = self.slope / np.sqrt(2 + self.slope * self.slope)
@@ -239,7 +239,7 @@ class GaussianScores(Population):
 
 
 def _bivariate_normal_cdf(h: float, k: FloatArray, correlation: float) -> FloatArray:
-    """Return P(X < h, Y < k) for correlated standard normals, computed with Owen's T function."""
+    """Return P(X < h, Y < k) for correlated standard normal variables X and Y."""
     # The formula divides by h and k. The values 1e-300 and 40 yield its limits at 0 and infinity.
     h = h if h != 0 else _NEARLY_ZERO
     k = np.clip(np.where(k == 0, _NEARLY_ZERO, k), -40.0, 40.0)
@@ -260,17 +260,17 @@ def gaussian_scores(risk: float = 0.1, *, slope: float = 1.5, link: str = "probi
     risk : float, default=0.1
         Share of failures, strictly between 0 and 1.
     slope : float, default=1.5
-        Slope of the failure probability, which is F(intercept - slope x s) for a sample with score
-        s. With slope 0, the loss is independent of the score.
+        The failure probability at score s is F(intercept - slope x s). If the slope is 0, loss and
+        score are independent.
     link : {"probit", "logistic"}, default="probit"
         Distribution function F, which is normal ("probit") or logistic.
 
     Returns
     -------
     Population
-        A population with 0/1 loss. For "probit", the curves have closed forms, and
-        AUGRC = risk/2 - T(z, slope/sqrt(2 + slope²)) with z = Phi^-1(risk) and Owen's function T.
-        All other values are integrated numerically.
+        A population with 0/1 loss. With "probit", the curves have closed forms. AUGRC is risk/2 -
+        T(z, slope/sqrt(2 + slope²)) with z = Phi^-1(risk) and Owen's function T. Other values are
+        integrated numerically.
 
     Raises
     ------
@@ -294,9 +294,9 @@ def gaussian_scores(risk: float = 0.1, *, slope: float = 1.5, link: str = "probi
 
 @dataclass(frozen=True, eq=False)
 class TwoClass(Population):
-    """Confidences expit(|z|/temperature), where z are the log-odds of two Gaussian classes.
+    """A confidence expit(|z|/temperature) from the log-odds z of two Gaussian classes.
 
-    Given its class, z has the distribution N(±separation²/2, separation²).
+    Given its class, the log-odds z have the distribution N(±separation²/2, separation²).
     """
 
     separation: float
@@ -309,7 +309,7 @@ class TwoClass(Population):
         return RiskCurve(self._loss_at, self._loss_above)
 
     def _standardized_log_odds(self, coverage: FloatArray) -> FloatArray:
-        """Return |z| at each coverage, in standard deviations, plus separation/2."""
+        """Return |z|/separation + separation/2 at each coverage."""
         quantile = mixture_quantile(coverage / 2, 0.5, self.separation)
         return np.maximum(-quantile, self.separation / 2)
 
@@ -336,7 +336,7 @@ class TwoClass(Population):
 
 
 def two_class_logits(separation: float = 2.5, *, temperature: float = 1.0) -> Population:
-    """Create a population of the top probabilities of a classifier of two Gaussian classes.
+    """Create a population of confidences of a classifier of two Gaussian classes.
 
     Parameters
     ----------
@@ -344,16 +344,16 @@ def two_class_logits(separation: float = 2.5, *, temperature: float = 1.0) -> Po
         Distance of the class means, in standard deviations, above 0. The error rate is
         Phi(-separation/2).
     temperature : float, default=1.0
-        Divisor of the log-odds. The confidence is calibrated for 1, overconfident for smaller
-        temperatures and underconfident for larger temperatures. The temperature does not change the
-        order of the samples.
+        Divisor of the log-odds. The confidence is calibrated for temperature 1, overconfident for
+        lower temperatures, and underconfident for higher temperatures. The ranking does not depend
+        on the temperature.
 
     Returns
     -------
     Population
         A population with 0/1 loss and confidences in [0.5, 1]. Curves have closed forms, and areas
-        are integrated numerically. With a low temperature, sampled confidences are rounded to 1.0,
-        but true values refer to the unrounded log-odds.
+        are integrated numerically. For low temperatures, sampled confidences may be rounded to 1.0,
+        but true values are computed without rounding.
 
     Raises
     ------
@@ -362,7 +362,7 @@ def two_class_logits(separation: float = 2.5, *, temperature: float = 1.0) -> Po
 
     See Also
     --------
-    logits : Create logits of any number of classes.
+    logits : Create a population of logits with any number of classes.
 
     Examples
     --------

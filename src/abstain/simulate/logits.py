@@ -1,4 +1,4 @@
-"""Populations of labeled logits, on which confidence scores can be compared."""
+"""Populations of labeled logits, for comparing confidence scores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,12 +34,12 @@ class LabeledLogits(NamedTuple):
 
 @dataclass(frozen=True)
 class Truth:
-    """Estimates of the true metrics of a confidence score on a population, with standard errors.
+    """Estimates of the true metrics of a confidence score, with standard errors.
 
     Attributes
     ----------
     risk, aurc, augrc : float
-        Mean loss of all samples, AURC with averaged ties, and AUGRC.
+        Mean loss of all samples, AURC (with randomly broken ties) and AUGRC.
     risk_error, aurc_error, augrc_error : float
         Standard errors, computed from the standard deviation over blocks of samples.
     n : int
@@ -57,7 +57,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class LogitPopulation:
-    """A classifier of K Gaussian classes, which `logits` creates.
+    """A classifier of K Gaussian classes. The function `logits` creates this object.
 
     Attributes
     ----------
@@ -88,17 +88,17 @@ class LogitPopulation:
     name: str = "logits"
 
     def sample_logits(self, n: int, *, rng: Rng = None) -> LabeledLogits:
-        """Simulate the logits, shape (n, K), and the labels, shape (n,), of n samples."""
+        """Simulate logits, shape (n, K), and labels, shape (n,)."""
         features, labels = self._sample(checks.positive_int(n, "n"), as_generator(rng))
         return LabeledLogits(self._logits(features), labels)
 
     def two_class(self) -> Population:
-        """Return the exact population of top probabilities for two classes without mismatch.
+        """Return the population of maximum softmax probabilities, for two classes without mismatch.
 
         Raises
         ------
         InputError
-            If there are more than two classes, or if there is a mismatch.
+            If there are more than two classes, or if `mismatch` is not 0.
         """
         if self.classes != 2 or self.mismatch:
             raise InputError(
@@ -116,13 +116,13 @@ class LogitPopulation:
         blocks: int = 20,
         rng: Rng = 0,
     ) -> Truth:
-        """Estimate the metrics of a confidence score and their errors from a large sample.
+        """Estimate the true metrics of a confidence score and their standard errors.
 
         Parameters
         ----------
         score : callable
-            Function from logits (m, K) to confidences (m,), where higher is more confident, such as
-            ``lambda z: z.max(axis=1)``.
+            Function from logits, shape (m, K), to confidences, shape (m,), such as ``lambda z:
+            z.max(axis=1)``. Higher is more confident.
         loss : {"zero-one", "cross-entropy"}, default="zero-one"
             Loss of a sample.
         n : int, default=400_000
@@ -130,7 +130,7 @@ class LogitPopulation:
         blocks : int, default=20
             Number of blocks from which standard errors are computed, at least 2.
         rng : int, numpy.random.Generator or None, default=0
-            Seed or generator. Equal seeds simulate the same samples for every score.
+            Seed or generator. With the same seed, all scores are evaluated on the same samples.
 
         Returns
         -------
@@ -139,8 +139,7 @@ class LogitPopulation:
 
         Notes
         -----
-        The loss of a sample is its expected loss given the features, which reduces the standard
-        errors.
+        To reduce standard errors, each loss is replaced by its expectation given the features.
         """
         checks.one_of(loss, "loss", _LOSSES)
         n_samples = checks.positive_int(n, "n")
@@ -180,7 +179,7 @@ class LogitPopulation:
         return observed * (self._scale / self.temperature)
 
     def _mean_loss(self, features: FloatArray, z: FloatArray, loss: str) -> FloatArray:
-        """Return the expected loss of the logits z given the features, shape (n,)."""
+        """Return the expected loss of each sample, given its features, shape (n,)."""
         posterior = np.exp(_log_softmax(features * self._scale))
         if loss == "cross-entropy":
             return np.asarray(-(posterior * _log_softmax(z)).sum(axis=1))
@@ -193,7 +192,7 @@ def _log_softmax(z: FloatArray) -> FloatArray:
 
 
 def _risk_and_areas(confidence: FloatArray, loss: FloatArray) -> tuple[float, float, float]:
-    """Return the risk, AURC and AUGRC of a large sample, in which ties are averaged."""
+    """Return the risk, AURC and AUGRC of a large sample, in which ties are broken at random."""
     n = confidence.size
     _, group_index, count = np.unique(-confidence, return_inverse=True, return_counts=True)
     mean_loss = np.bincount(group_index, loss) / count
@@ -207,9 +206,9 @@ def _risk_and_areas(confidence: FloatArray, loss: FloatArray) -> tuple[float, fl
 def logits(
     classes: int = 5, *, separation: float = 3.0, temperature: float = 1.0, mismatch: float = 0.0
 ) -> LogitPopulation:
-    """Create a population of labeled logits of a classifier of Gaussian classes.
+    """Create a population of labeled logits of a classifier for Gaussian classes.
 
-    Different confidence scores of these logits rank the samples differently.
+    Confidence scores computed from these logits have different rankings.
 
     Parameters
     ----------
@@ -218,18 +217,18 @@ def logits(
     separation : float, default=3.0
         Distance between any two class means, in standard deviations, above 0.
     temperature : float, default=1.0
-        Divisor of the logits, above 0. If `mismatch` is 0, the softmax is calibrated for 1 and
-        overconfident for smaller temperatures.
+        Divisor of the logits, above 0. If `mismatch` is 0, the softmax is calibrated at temperature
+        1 and overconfident at lower temperatures.
     mismatch : float, default=0.0
         Weight of the feature of class k - 1 in the logit of class k. If the weight is not 0, the
-        classifier is not the Bayes classifier.
+        classifier differs from the Bayes classifier.
 
     Returns
     -------
     LogitPopulation
-        A population whose method ``sample_logits(n, rng=)`` simulates samples. ``two_class()``
-        returns the exact population for two classes. ``truth(score)`` estimates the true metrics of
-        a score with their standard errors.
+        The population. ``sample_logits(n, rng=)`` simulates samples. ``two_class()`` returns the
+        exact population for two classes. ``truth(score)`` estimates the true metrics of a score
+        with their standard errors.
 
     Raises
     ------
@@ -240,9 +239,9 @@ def logits(
 
     Notes
     -----
-    The features of class y are x ~ N(m_y, I) in K dimensions, where the class means m_k are on the
-    axes. The logits of the Bayes classifier are m_k . x. With two classes, all scores of the
-    softmax rank the samples in the same way.
+    The features of class y are x ~ N(m_y, I) in K dimensions. The class means m_k are on the axes.
+    The logits of the Bayes classifier are m_k . x. With two classes, all softmax-based scores
+    produce the same ranking.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Define the base class of populations, which are distributions of confidence and loss."""
+"""Define the base class of populations (joint distributions of confidence and loss)."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ from abstain.typing import AnyArray, FloatArray, Rng
 
 
 class Sample(NamedTuple):
-    """Confidences and losses of simulated samples, as a tuple for the arguments of a metric.
+    """Confidences and losses of simulated samples.
 
     Attributes
     ----------
@@ -34,7 +34,8 @@ class Sample(NamedTuple):
 class Population(ABC):
     """A joint distribution of confidence and loss with known risk, curves and areas.
 
-    Functions such as `two_gaussians`, `beta_scores` and `discrete_scores` create populations.
+    Populations are created by functions such as `two_gaussians`, `beta_scores` and
+    `discrete_scores`.
 
     Attributes
     ----------
@@ -87,18 +88,18 @@ class Population(ABC):
 
     @abstractmethod
     def _share_above(self, confidence: FloatArray) -> FloatArray:
-        """Return the share of samples with a higher confidence."""
+        """Return the share of samples with a higher confidence than each value."""
 
     @abstractmethod
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        """Return the threshold at which this share of the samples, in (0, 1], is accepted."""
+        """Return the threshold for each coverage in (0, 1]."""
 
     @abstractmethod
     def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         """Simulate n samples."""
 
     def _coverage_at_threshold(self, confidence: FloatArray) -> FloatArray:
-        """Return the share of samples with at least this confidence."""
+        """Return the coverage of each threshold."""
         return self._share_above(confidence)
 
     # --------------------------------------------------------------------------- true values
@@ -116,24 +117,24 @@ class Population(ABC):
 
     @cached_property
     def risk(self) -> float:
-        """Mean loss of all samples, which is the error rate for a 0/1 loss."""
+        """Mean loss of all samples (the error rate for 0/1 loss)."""
         return self._risk()
 
     def aurc(self, *, ties: str = "averaged") -> float:
-        """Return the AURC, which is the mean selective risk over all coverages.
+        """Return the AURC, the mean selective risk over all coverages.
 
         Parameters
         ----------
         ties : {"averaged", "definition", "trapezoid"}, default="averaged"
             Definition for tied confidences. "averaged" accepts a random part of a tie group. The
-            plug-in, log and Monte Carlo estimators converge to this value. "definition" is the
+            plug-in, log and Monte Carlo estimators converge to this AURC. "definition" is the
             expected selective risk at the threshold of a random sample. "trapezoid" interpolates
             linearly between thresholds, as FD-Shifts and `abstain.aurc` do.
 
         Returns
         -------
         float
-            The AURC; lower is better. For a random order, AURC equals `risk`.
+            The AURC; lower is better. If confidence and loss are independent, AURC equals `risk`.
 
         Raises
         ------
@@ -144,7 +145,7 @@ class Population(ABC):
 
     @property
     def augrc(self) -> float:
-        """AUGRC, which is the area under the generalized risk; lower is better."""
+        """AUGRC, the area under the generalized risk; lower is better."""
         return self.partial_augrc(0.0, 1.0)
 
     @property
@@ -159,35 +160,35 @@ class Population(ABC):
 
     @property
     def optimal_aurc(self) -> float:
-        """AURC of the order by ascending loss, which is the minimum over all confidences."""
+        """Minimum of the AURC over all confidence scores."""
         return self._optima[0]
 
     @property
     def optimal_augrc(self) -> float:
-        """AUGRC of the order by ascending loss, which is the minimum over all confidences."""
+        """Minimum of the AUGRC over all confidence scores."""
         return self._optima[1]
 
     def partial_aurc(self, low: float, high: float, *, ties: str = "averaged") -> float:
-        """Return the integral of the selective risk between two coverages."""
+        """Return the integral of the selective risk from coverage `low` to `high`."""
         low, high = _check_range(low, high)
         checks.one_of(ties, "ties", TIES)
         return self._cached_area("aurc", low, high, ties)
 
     def partial_augrc(self, low: float, high: float) -> float:
-        """Return the integral of the generalized risk between two coverages."""
+        """Return the integral of the generalized risk from coverage `low` to `high`."""
         return self._cached_area("augrc", *_check_range(low, high))
 
     def selective_risk(self, coverage: AnyArray) -> Any:
         """Return the mean loss of the accepted samples at a coverage.
 
-        If the threshold is in a tie group, a random part of the group is accepted. The result is a
-        float for a number and an array for an array.
+        A random part of the tie group at the threshold is accepted. The result has the shape of
+        `coverage`.
         """
         risk = self.curve.selective(_check_coverage(coverage))
         return _as_input_kind(coverage, risk)
 
     def generalized_risk(self, coverage: AnyArray) -> Any:
-        """Return the selective risk times the coverage."""
+        """Return the generalized risk, which is selective risk x coverage."""
         risk = self.curve.generalized(_check_coverage(coverage))
         return _as_input_kind(coverage, risk)
 
@@ -202,7 +203,7 @@ class Population(ABC):
         return _as_input_kind(threshold, share)
 
     def threshold(self, coverage: AnyArray) -> Any:
-        """Return the highest threshold with at least this coverage, which must be positive."""
+        """Return the highest threshold with at least this coverage, which must be above 0."""
         share = np.maximum(_check_coverage(coverage), np.finfo(float).tiny)
         return _as_input_kind(coverage, self._confidence_at(share))
 
@@ -212,7 +213,7 @@ class Population(ABC):
         return _as_input_kind(confidence, self.curve.margin(coverage))
 
     def mean_loss_at(self, rank: AnyArray) -> Any:
-        """Return the mean loss of samples with this population rank, in [0, 1]."""
+        """Return the mean loss of samples with this population rank."""
         u = _check_fractions(rank, "rank")
         coverage = 1.0 - u
         if self.curve.ties:
@@ -243,7 +244,7 @@ class Population(ABC):
         return float(self.curve.generalized(np.array(1.0)))
 
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
-        """Integrate the risk over coverages. Populations with closed forms override this method."""
+        """Integrate the risk over coverages. Subclasses with closed forms override this method."""
         if area == "aurc":
             return self.curve.selective_area(low, high, ties)
         return self.curve.generalized_area(low, high)
@@ -260,7 +261,7 @@ class Population(ABC):
 
     @cached_property
     def _optima(self) -> tuple[float, float]:
-        """AURC and AUGRC of the order by ascending loss, for a 0/1 loss."""
+        """Minimum AURC and AUGRC over all confidence scores, for a 0/1 loss."""
         r = self.risk
         aurc = 1.0
         if r < 1:
@@ -275,13 +276,13 @@ class PopulationEntry:
     Attributes
     ----------
     name : str
-        Name of the population, which `make` accepts.
+        Name of the population for `make`.
     title : str
         Title in tables.
     meaning : str
         Description of the modeled situation in one sentence.
     build : callable
-        Function that creates the population from keyword arguments, which `options` lists.
+        Function of the keyword arguments in `options` that creates the population.
 
     Examples
     --------
@@ -339,12 +340,12 @@ class UniformScores(Population):
 
 
 def draw_failures(probability: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Simulate 0/1 losses with these failure probabilities."""
+    """Simulate 0/1 losses with the given failure probabilities."""
     return (rng.random(probability.shape) < probability).astype(np.float64)
 
 
 def check_open_fraction(x: float, name: str) -> float:
-    """Validate that a number is strictly between 0 and 1, and return it as a float."""
+    """Return a number as a float, after checking that it is strictly between 0 and 1."""
     value = checks.fraction(x, name)
     if value in {0.0, 1.0}:
         raise DomainError(f"`{name}` must lie between 0 and 1, both excluded; got {value!r}")
@@ -354,7 +355,7 @@ def check_open_fraction(x: float, name: str) -> float:
 def check_masses_and_risks(
     mass: AnyArray, risk: AnyArray, *, length: int, reference: str
 ) -> tuple[FloatArray, FloatArray]:
-    """Validate the mass and the failure probability of each level or interval."""
+    """Validate masses and failure probabilities."""
     masses = checks.vector(mass, "mass", length=length, reference=reference)
     masses = checks.finite(masses, "mass")
     risks = checks.vector(risk, "risk", length=length, reference=reference)
@@ -372,13 +373,13 @@ def _check_range(low: float, high: float) -> tuple[float, float]:
 
 
 def _flatten(x: AnyArray, name: str) -> tuple[FloatArray, tuple[int, ...]]:
-    """Return the values as a vector in float64, and their original shape."""
+    """Return the values as a float64 vector, and their original shape."""
     array = np.asarray(x)
     return checks.vector(array.ravel(), name).astype(np.float64), array.shape
 
 
 def _check_not_nan(x: AnyArray, name: str) -> FloatArray:
-    """Return the values in float64, and raise a DomainError if one is NaN."""
+    """Return the values in float64, or raise a DomainError if one is NaN."""
     values, shape = _flatten(x, name)
     checks.reject_entries(name, "must not be NaN", values, np.isnan(values))
     return values.reshape(shape)
@@ -395,5 +396,5 @@ def _check_fractions(x: AnyArray, name: str, *, hint: str = "") -> FloatArray:
 
 
 def _as_input_kind(input_value: AnyArray, values: FloatArray) -> Any:
-    """Return a float if the input was a number, and the array otherwise."""
+    """Return a float if the input is a number, otherwise the array."""
     return float(values) if np.ndim(input_value) == 0 else values

@@ -1,11 +1,11 @@
-"""Compute the risk of a population as a function of coverage, and areas under this function.
+"""Compute the risk of a population as a function of coverage, and areas under this curve.
 
-Let m(c) be the mean loss of the samples that are accepted last at coverage c. The generalized risk
-is the integral of m from 0 to c. AUGRC is the integral of (1 - c) m(c), and AURC is the integral of
+Let m(c) be the mean loss of the samples at the threshold with coverage c. The generalized risk is
+the integral of m from 0 to c. AUGRC is the integral of (1 - c) m(c), and AURC is the integral of
 -ln(c) m(c).
 
-Integrals are transformed to the real line, where the trapezoidal rule converges fast. If the error
-exceeds `TOLERANCE`, an InputError is raised.
+Integrals are transformed to the real line, where the trapezoidal rule converges quickly. If the
+estimated error exceeds `TOLERANCE`, an InputError is raised.
 """
 
 from bisect import bisect_left
@@ -36,7 +36,7 @@ _HALVINGS = range(1, 11)
 
 
 def integrate_line(f: Callable[[FloatArray], FloatArray], low: float, high: float) -> float:
-    """Integrate a smooth function that vanishes at `low` and `high`, by the trapezoidal rule."""
+    """Integrate a smooth function by the trapezoidal rule. The function must be 0 at the ends."""
     total = 0.0
     change = np.inf
     for halving in _HALVINGS:
@@ -66,7 +66,7 @@ def integrate_coverage(
     low: float,
     high: float,
 ) -> float:
-    """Integrate mean loss x weight over the coverages from low to high.
+    """Integrate mean loss x weight from coverage `low` to `high`.
 
     `loss_at` is a function of the coverage c. `weight` is a function of c and high - c. The
     function substitutes c = low + (high - low) expit(x).
@@ -109,13 +109,13 @@ class RiskCurve:
     Attributes
     ----------
     loss_at : callable
-        Function from coverages in (0, 1] to the mean loss of the samples that are accepted last.
+        Function from coverages in (0, 1] to the mean loss of the samples at the threshold.
     loss_above : callable, optional
         Function from coverages to the generalized risk, if it has a closed form.
     breaks : tuple of float
         Coverages at which the mean loss or its derivative is not continuous.
     ties : tuple of (float, float)
-        Coverages without and with each tie group, in ascending order.
+        Coverage before and after each tie group, in ascending order.
     """
 
     loss_at: OfCoverage
@@ -124,7 +124,7 @@ class RiskCurve:
     ties: tuple[tuple[float, float], ...] = ()
 
     def margin(self, coverage: FloatArray) -> FloatArray:
-        """Return the mean loss of the samples that are accepted last at each coverage."""
+        """Return the mean loss of the samples at the threshold of each coverage."""
         return np.asarray(self.loss_at(np.maximum(coverage, SMALLEST)))
 
     def generalized(self, coverage: FloatArray) -> FloatArray:
@@ -149,7 +149,7 @@ class RiskCurve:
         return np.reshape(risk, np.shape(coverage))
 
     def generalized_area(self, low: float, high: float) -> float:
-        """Return the area under the generalized risk between two coverages."""
+        """Integrate the generalized risk from coverage `low` to `high`."""
         total = 0.0
         for interval in self._intervals(low, high):
             width = interval.high - interval.low
@@ -165,7 +165,7 @@ class RiskCurve:
         return total
 
     def selective_area(self, low: float, high: float, ties: str) -> float:
-        """Return the area under the selective risk between two coverages.
+        """Integrate the selective risk from coverage `low` to `high`.
 
         `ties` is one of the definitions in `TIES`.
         """
@@ -180,14 +180,14 @@ class RiskCurve:
         return total
 
     def _untied_area(self, low: float, high: float) -> float:
-        """Return the area under the selective risk between two coverages without ties."""
+        """Integrate the selective risk over an interval without ties."""
         area_of_earlier_loss = 0.0
         if low > 0:
             area_of_earlier_loss = float(self._generalized_at(low) * np.log(high / low))
         return area_of_earlier_loss + integrate_coverage(self.loss_at, _log_ratio, low, high)
 
     def _averaged_tie_area(self, interval: _CoverageInterval) -> float:
-        """Return the area under the selective risk if tied samples are accepted in random order."""
+        """Integrate the selective risk if tied samples are accepted in random order."""
         low = interval.low
         high = interval.high
         start = self._generalized_at(low)
@@ -199,11 +199,10 @@ class RiskCurve:
         return float(slope * (high - low) + (start - slope * low) * np.log(high / low))
 
     def _complete_tie_area(self, interval: _CoverageInterval, *, is_constant: bool) -> float:
-        """Return the area under the selective risk if tied samples are accepted together.
+        """Integrate the selective risk if tied samples are accepted together.
 
-        If `is_constant` is True, the selective risk is that with the tie group. Otherwise, the
-        selective risk is interpolated linearly between the coverages without and with the tie
-        group.
+        If `is_constant` is True, the value at the upper end of the tie group is used. Otherwise,
+        the values at both ends of the tie group are interpolated linearly.
         """
         before, after = interval.tie or (interval.low, interval.high)
         end = self._generalized_at(after) / after
@@ -225,14 +224,14 @@ class RiskCurve:
         return total
 
     def edges_between(self, low: float, high: float) -> list[float]:
-        """Return low, high, and the breaks and bounds of tie groups between them, sorted."""
+        """Return `low`, `high`, and the breaks and bounds of tie groups in between, sorted."""
         edges = {low, high, *self.breaks}
         for tie in self.ties:
             edges.update(tie)
         return sorted(edge for edge in edges if low <= edge <= high)
 
     def _intervals(self, low: float, high: float) -> Iterator[_CoverageInterval]:
-        """Divide the coverages from low to high at the breaks and at the bounds of tie groups."""
+        """Divide the interval from `low` to `high` at the breaks and the bounds of tie groups."""
         tie_starts = [tie[0] for tie in self.ties]
         for start, end in pairwise(self.edges_between(low, high)):
             tie = None
@@ -248,12 +247,12 @@ def constant_weight(coverage: FloatArray, left: FloatArray) -> FloatArray:  # no
 
 
 def _distance_to_end(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001
-    """Return the distance of each coverage from the upper bound of the integral."""
+    """Return the distance of each coverage from the upper bound."""
     return left
 
 
 def _log_ratio(coverage: FloatArray, left: FloatArray) -> FloatArray:
-    """Return ln(upper bound/coverage), accurately for coverages near the upper bound."""
+    """Return ln(upper bound / coverage), accurately near the upper bound."""
     upper_bound = coverage + left
     is_near_bound = left < coverage
     relative_distance = np.where(is_near_bound, left / upper_bound, 0.0)

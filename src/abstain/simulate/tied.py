@@ -24,14 +24,14 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray
 
 
 class _TieGroupCurve:
-    """The risk of a population in which some samples are tied.
+    """The risk as a function of coverage for a population with ties.
 
     Parameters
     ----------
     base : RiskCurve
         The risk curve without ties.
     ties : tuple of (float, float)
-        Coverages without and with each tie group, in ascending order.
+        Coverage before and after each tie group, in ascending order.
     """
 
     def __init__(self, base: RiskCurve, ties: tuple[tuple[float, float], ...]) -> None:
@@ -43,13 +43,13 @@ class _TieGroupCurve:
         self.mean_loss = (risk_high - self.risk_low) / (self.high - self.low)
 
     def loss_at(self, coverage: FloatArray) -> FloatArray:
-        """Return the mean loss of the samples that are accepted last at each coverage."""
+        """Return the mean loss of the samples at the threshold of each coverage."""
         index = self._tie_index(coverage)
         is_tied = self._is_tied(coverage, index)
         return np.where(is_tied, self.mean_loss[index], self.base.margin(coverage))
 
     def loss_above(self, coverage: FloatArray) -> FloatArray:
-        """Return the generalized risk at each coverage, which is linear in a tie group."""
+        """Return the generalized risk at each coverage, which is linear within tie groups."""
         index = self._tie_index(coverage)
         coverage_in_group = coverage - self.low[index]
         risk_in_group = self.risk_low[index] + self.mean_loss[index] * coverage_in_group
@@ -57,7 +57,7 @@ class _TieGroupCurve:
         return np.where(is_tied, risk_in_group, self.base.generalized(coverage))
 
     def _tie_index(self, coverage: FloatArray) -> Array:
-        """Return the index of the only tie group that can contain each coverage."""
+        """Return the index of the tie group that may contain each coverage."""
         return np.clip(np.searchsorted(self.high, coverage), 0, self.high.size - 1)
 
     def _is_tied(self, coverage: FloatArray, index: Array) -> BoolArray:
@@ -66,7 +66,7 @@ class _TieGroupCurve:
 
 @dataclass(frozen=True, eq=False)
 class _Tied(Population):
-    """A population that ties some confidences of another population."""
+    """A population in which some samples of a base population are tied."""
 
     base: Population
 
@@ -75,7 +75,7 @@ class _Tied(Population):
         return self.base.binary
 
     def _curve(self) -> RiskCurve:
-        """Return the risk curve of the base population, with the mean loss in each tie group."""
+        """Return the risk curve of the base population, modified within the tie groups."""
         ties = _TieGroupCurve(self.base.curve, self._ties)
         return RiskCurve(
             ties.loss_at, ties.loss_above, breaks=self.base.curve.breaks, ties=self._ties
@@ -84,7 +84,7 @@ class _Tied(Population):
     @property
     @abstractmethod
     def _ties(self) -> tuple[tuple[float, float], ...]:
-        """Coverages without and with each tie group, in ascending order."""
+        """Coverage before and after each tie group, in ascending order."""
 
     @property
     def _optima(self) -> tuple[float, float]:
@@ -103,7 +103,7 @@ class _Levels(Population):
     @property
     @abstractmethod
     def _edges(self) -> FloatArray:
-        """Share of samples with at least each distinct confidence, from 1 on, followed by 0."""
+        """Share of samples with at least each confidence, in descending order, followed by 0."""
 
     def _share_above(self, confidence: FloatArray) -> FloatArray:
         return self._edges[np.searchsorted(self._levels, confidence, side="right")]
@@ -119,13 +119,13 @@ class _Levels(Population):
 
 @dataclass(frozen=True, eq=False)
 class Cut(_Tied, _Levels):
-    """A population whose confidence is the number of thresholds that another confidence reaches."""
+    """A population whose confidences are discretized by thresholds."""
 
     thresholds: FloatArray
 
     @property
     def name(self) -> str:
-        """Name of the base population, followed by the modification."""
+        """Name of the base population with a suffix."""
         return f"{self.base.name}-cut"
 
     @cached_property
@@ -150,18 +150,18 @@ class Cut(_Tied, _Levels):
 
 @dataclass(frozen=True, eq=False)
 class Saturated(_Tied):
-    """A population whose most confident samples have the same confidence."""
+    """A population whose most confident samples are tied."""
 
     share: float
 
     @property
     def name(self) -> str:
-        """Name of the base population, followed by the modification."""
+        """Name of the base population with a suffix."""
         return f"{self.base.name}-saturated"
 
     @property
     def probability(self) -> bool:
-        """Whether the confidences of the base are probabilities."""
+        """Whether the confidences of the base population are probabilities."""
         return self.base.probability
 
     @cached_property
@@ -190,15 +190,15 @@ class Saturated(_Tied):
 
 
 def cut(population: Population, thresholds: AnyArray) -> Population:
-    """Discretize the confidences of a population by thresholds.
+    """Discretize the confidences of a population.
 
     Parameters
     ----------
     population : Population
         A population without ties.
     thresholds : array of shape (k,)
-        Ascending thresholds. The new confidence is the number of thresholds that the old confidence
-        reaches.
+        Ascending thresholds. The new confidence is the number of thresholds that are at most the
+        original confidence.
 
     Returns
     -------
@@ -226,20 +226,20 @@ def cut(population: Population, thresholds: AnyArray) -> Population:
 
 
 def saturate(population: Population, share: float = 0.45) -> Population:
-    """Replace the highest confidences of a population by one value, as a saturated softmax does.
+    """Replace the highest confidences of a population by one value (saturation).
 
     Parameters
     ----------
     population : Population
         A population without ties.
     share : float, default=0.45
-        Share of tied samples, in (0, 1). For a network on MNIST, 45% of the predictions had
+        Share of tied samples, in (0, 1). For example, 45% of a network's predictions on MNIST had
         confidence 1.0.
 
     Returns
     -------
     Population
-        A population in which the share `share` of the samples has the highest confidence.
+        A population in which the share `share` of the most confident samples is tied.
 
     Raises
     ------
@@ -278,7 +278,7 @@ _RISK = (0.6, 0.35, 0.15, 0.05, 0.01)
 
 @dataclass(frozen=True, eq=False)
 class DiscreteScores(_Levels):
-    """Distinct confidences in ascending order, with the mass and failure probability of each."""
+    """Distinct confidences. Each confidence has a mass and a failure probability."""
 
     confidence: FloatArray
     mass: FloatArray
@@ -306,7 +306,7 @@ class DiscreteScores(_Levels):
         return RiskCurve(self._loss_at, self._loss_above, ties=tuple(pairwise(coverage_edges)))
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        """Return the failure probability of the samples that are accepted last."""
+        """Return the failure probability at the threshold of each coverage."""
         index = np.searchsorted(self._edges[::-1], coverage) - 1
         return self.risks[::-1][np.clip(index, 0, self.risks.size - 1)]
 
@@ -323,7 +323,7 @@ class DiscreteScores(_Levels):
 def discrete_scores(
     confidence: AnyArray = _LEVELS, mass: AnyArray = _MASS, risk: AnyArray = _RISK
 ) -> Population:
-    """Create a population with few distinct confidences, so that nearly all samples are tied.
+    """Create a population with few distinct confidences.
 
     Parameters
     ----------
@@ -366,7 +366,7 @@ def discrete_scores(
 
 
 def _cut_gaussians(risk: float = 0.1, separation: float = 1.6, *, levels: int = 20) -> Population:
-    """Discretize the scores of two Gaussians, with nearly half of the successes tied at the top."""
+    """Discretize the scores of two Gaussians, such that many successes have the top score."""
     base = two_gaussians(risk, separation)
     if checks.positive_int(levels, "levels") < 2:
         raise InputError(f"`levels` must be an integer of at least 2; got {levels!r}")

@@ -1,4 +1,4 @@
-"""Compute metrics of streams from mergeable states, exactly or with certified limits."""
+"""Compute metrics of data that do not fit in memory, exactly or with certified limits."""
 
 from abstain.streaming.files import load as load
 from abstain.streaming.files import save as save

@@ -1,4 +1,4 @@
-"""Save and load states of streams as NumPy archives without pickles."""
+"""Save states of streams to NumPy archives without pickles, and load them."""
 
 import os
 from collections.abc import Callable
@@ -60,9 +60,9 @@ def save(state: State, path: str | Path) -> None:
 
     Notes
     -----
-    The file is a NumPy archive without pickles. The file is written atomically, so a killed process
-    leaves no incomplete file. For sorted runs, the file contains only the paths and SHA-256
-    checksums of the run files. If a run file has changed, reading it raises an error.
+    The file is a NumPy archive without pickles. The file is written atomically, so it is complete
+    or does not exist. The state of sorted runs only contains the paths and SHA-256 checksums of
+    the run files. If a run file was changed after saving, an error is raised when it is read.
 
     Examples
     --------
@@ -104,8 +104,7 @@ def load(path: str | Path) -> State:
 
     Notes
     -----
-    The type and the shape of each array are validated before the array is read. The file cannot
-    execute code.
+    Before an array is read, its type and shape are validated. The file cannot execute code.
 
     Examples
     --------
@@ -140,7 +139,7 @@ def _check_path(path: str | Path) -> Path:
 
 
 def _read_kind(archive: Archive) -> str:
-    """Return the class name of the saved state, and check that the version is supported."""
+    """Check that the version of the file is supported, and return the class name of the state."""
     kind = str(archive["kind"]) if "kind" in archive else ""
     if kind not in _READERS or "version" not in archive:
         raise FileFormatError(
@@ -162,7 +161,10 @@ def _read_kind(archive: Archive) -> str:
 
 # ---------------------------------------------------------------------------------------- arrays
 def _arrays_of_state(state: Any) -> dict[str, Array]:
-    """Return the fields of a state as arrays by name. The fields of a nested state are "a.b"."""
+    """Return the fields of a state as arrays by name.
+
+    The name of a field of a nested state has the form "outer.inner".
+    """
     if isinstance(state, SortedRuns):
         return _arrays_of_runs(state.flushed)
     if isinstance(state, CutCounts | ValueCounts):
@@ -198,7 +200,7 @@ def _arrays_of_runs(state: SortedRuns) -> dict[str, Array]:
 
 
 def _read_array(archive: Archive, name: str) -> Array:
-    """Return the array with this name, or with its old name in files of versions 1 and 2."""
+    """Return the array with this name, which has another name in files of versions 1 and 2."""
     if name in archive:
         return archive[name]
     old_name = ".".join(_OLD_NAMES.get(part, part) for part in name.split("."))
@@ -229,7 +231,7 @@ def _read_precision(archive: Archive, name: str = "precision") -> int:
 
 
 def _read_counts(archive: Archive, name: str, size: int) -> Array:
-    """Read an array of non-negative integers of this size."""
+    """Read an array of `size` non-negative integers."""
     counts = _read_array(archive, name)
     if counts.shape != (size,) or counts.dtype != np.int64 or (counts < 0).any():
         raise InputError(f"{name!r} must be {size} counts")
@@ -237,7 +239,7 @@ def _read_counts(archive: Archive, name: str, size: int) -> Array:
 
 
 def _read_failure_counts(archive: Archive, prefix: str = "") -> FailureCounts:
-    """Read the state of a first pass."""
+    """Read the state of the first of two passes."""
     value_counts = _read_value_counts(archive, f"{prefix}value_counts")
     precision = _read_precision(archive, f"{prefix}precision")
     n = _read_number(archive, f"{prefix}n", int(value_counts.count.sum()))
@@ -255,7 +257,7 @@ def _read_group_counts(archive: Archive) -> GroupCounts:
 
 
 def _read_cut_counts(archive: Archive) -> CutCounts:
-    """Read the state of a second pass, and check that its counts are consistent."""
+    """Read the state of the second of two passes, and check that its counts are consistent."""
     first = _read_failure_counts(archive, "first.")
     cuts = _read_array(archive, "cuts")
     if cuts.ndim != 1 or cuts.dtype.kind != "f" or not (cuts[1:] > cuts[:-1]).all():
@@ -301,7 +303,7 @@ def _read_histogram(archive: Archive) -> Histogram:
 
 
 def _read_sorted_runs(archive: Archive) -> SortedRuns:
-    """Read the state of sorted runs, whose samples stay in the run files."""
+    """Read the state of sorted runs, without the samples in the run files."""
     paths = archive["paths"]
     n_rows = archive["rows"]
     checksums = archive["sha256"]

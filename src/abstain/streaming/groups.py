@@ -1,4 +1,4 @@
-"""Exact state of one pass, which counts successes and failures at each distinct confidence."""
+"""Count the successes and failures at each distinct confidence of a stream, in one pass."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,7 +23,10 @@ _MIN_COMPILED = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class ValueCounts:
-    """Counts of distinct values. New values are buffered, and counted when the buffer is large."""
+    """Counts of distinct values.
+
+    New values are first stored in a buffer, and counted when the buffer is full.
+    """
 
     #: Distinct values in ascending order, shape (k,).
     value: Array
@@ -49,7 +52,7 @@ class ValueCounts:
         return _merge_counts(self, new)
 
     def added(self, values: Array) -> "ValueCounts":
-        """Return the counts after adding values, which may only be buffered."""
+        """Return the counts with additional values, which may still be in the buffer."""
         if not values.size:
             return self
         counts = ValueCounts(self.value, self.count, append_pending(self.pending, values))
@@ -58,7 +61,7 @@ class ValueCounts:
         return counts
 
     def merged(self, other: "ValueCounts") -> "ValueCounts":
-        """Return the counts of the values of both objects."""
+        """Return the sum of these counts and other counts."""
         left = self.finalized
         right = other.finalized
         if not left.value.size:
@@ -90,14 +93,14 @@ def checked_value_counts(value: Array, count: Array, name: str) -> ValueCounts:
 
 
 def empty_value_counts() -> ValueCounts:
-    """Return the counts of no values, in the narrowest type."""
+    """Return empty counts."""
     return ValueCounts(np.zeros(0, np.float16), np.zeros(0, np.int64))
 
 
 def append_pending(pending: tuple[Array, ...], values: Array) -> tuple[Array, ...]:
     """Append an array to the buffer.
 
-    The array is concatenated with previous arrays that are not larger, so that few arrays remain.
+    The new array is merged with previous arrays that are not larger, so that few arrays remain.
     """
     n_remaining = len(pending)
     tail_size = values.size
@@ -156,14 +159,14 @@ def _merge_counts(left: ValueCounts, right: ValueCounts) -> ValueCounts:
 
 
 def next_floats(values: Array, towards: float) -> Array:
-    """Return the next float of the same type towards plus or minus infinity, for each value."""
+    """Return, for each value, the adjacent float of the same type in a given direction."""
     with np.errstate(all="ignore"):
         neighbors: Array = np.nextafter(values, values.dtype.type(towards))
     return neighbors
 
 
 def count_at_most(points: Array, values: Array) -> IntArray:
-    """Return the number of values that are at most each point, for two ascending arrays."""
+    """Return, for each point, the number of values up to this point; both arrays ascend."""
     is_large = points.size + values.size >= _MIN_COMPILED
     kernels = None
     if is_large and points.dtype == values.dtype:
@@ -188,7 +191,10 @@ class BinaryBatch(NamedTuple):
     def from_arrays(
         cls, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None
     ) -> "BinaryBatch":
-        """Validate a batch. Weights and losses other than 0 and 1 raise an error."""
+        """Validate a batch.
+
+        An error is raised if weights are passed or if a loss is not 0 or 1.
+        """
         scores = checks.confidence(confidence)
         losses = checks.loss(loss, length=scores.size)
         if weight is not None:
@@ -205,7 +211,7 @@ class BinaryBatch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GroupCounts:
-    """The exact tie groups of a stream, counted in one pass.
+    """The numbers of successes and failures at each distinct confidence of a stream.
 
     `one_pass`, `update` and `merge` create this state.
 
@@ -273,7 +279,7 @@ class GroupCounts:
 def one_pass() -> GroupCounts:
     """Create the empty state of a stream, for exact metrics from one pass.
 
-    This state is suitable if confidences repeat.
+    This state is suitable if many samples have equal confidences.
 
     Returns
     -------
@@ -284,9 +290,9 @@ def one_pass() -> GroupCounts:
     -----
     The state requires a 0/1 loss and no weights. For each distinct confidence, the state needs 12
     bytes in float32 and 16 bytes in float64. There are 8.4 million float32 values between 1/2 and
-    1, so the counts of a billion float32 probabilities fit in memory. Confidences in float64 rarely
-    repeat, so use `first_pass` instead. All metrics are available except those that need labels or
-    classes.
+    1, so the counts of a billion float32 probabilities fit in memory. Float64 confidences are
+    rarely equal, so use `first_pass` for them. All metrics are available except those that need
+    labels or classes.
 
     Examples
     --------

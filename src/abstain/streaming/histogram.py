@@ -1,4 +1,4 @@
-"""State of a stream in bounded memory: a histogram of weights and losses by confidence."""
+"""Summarize a stream in bounded memory by a histogram of weights and losses over confidence."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ _HINT = "Pass scale='log-odds' or scale='real' if the confidences are not probab
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """The number of samples, the weight, the loss and the range of the confidences in each bin.
+    """Number of samples, total weight, total loss and range of the confidences in each bin.
 
     States with the same scale and number of bins can be merged in any order. `init`, `update` and
     `merge` create this state.
@@ -47,8 +47,8 @@ class Histogram:
     loss : ndarray of shape (bins,)
         Sum of weight times loss in each bin.
     min_confidence, max_confidence : ndarray of shape (bins,)
-        Smallest and largest confidence in each bin, or inf and -inf in an empty bin. If both
-        confidences are equal, the bin is a tie group.
+        Smallest and largest confidence in each bin, or inf and -inf in an empty bin. If the lowest
+        and the highest confidence of a bin are equal, the bin is a tie group.
     largest_loss : float
         Largest loss of all samples.
     binary : bool
@@ -91,13 +91,13 @@ class Histogram:
 
     @property
     def has_several_confidences(self) -> BoolArray:
-        """Mask of the bins with several confidences, whose order is unknown."""
+        """Mask of the bins with several distinct confidences."""
         is_range: BoolArray = self.min_confidence < self.max_confidence
         return is_range
 
     @property
     def exact(self) -> bool:
-        """Whether every bin contains at most one confidence, so that metrics are exact."""
+        """Whether metrics are exact, because no bin contains several distinct confidences."""
         return not bool(self.has_several_confidences.any())
 
     def updated(
@@ -129,7 +129,7 @@ class Histogram:
         return self.merged(_histogram_of_batch(self, scores, losses, weights, bits))
 
     def _is_faster_to_sort(self, scores: Array) -> bool:
-        """Return whether sorting the confidences is faster than computing the bin of each one."""
+        """Return whether sorting the confidences is faster than computing each bin."""
         is_large = scores.size >= _MIN_SAMPLES_PER_BIN_TO_SORT * self.bins
         return is_large and scores.itemsize >= _MIN_BYTES_TO_SORT
 
@@ -178,11 +178,11 @@ def init(*, bins: int = DEFAULT_BINS, scale: Scale = "probability") -> Histogram
     Notes
     -----
     On the scales "probability" and "real", 0 has a separate bin. On the scale "probability", half
-    of the bins have equal width. The other half resolves 32 octaves of p below 1/2 and of 1 - p
-    above 1/2, and values above 1 - 2^-33 share the bin of 1. With 65,536 bins, every bfloat16
-    probability from 2^-33 and every float16 probability from 1/32 has a separate bin, so metrics
-    are exact. Confidences outside the outermost octaves share the outermost bins, so the limits are
-    wider.
+    of the bins have equal width. The other half of the bins covers p from 2^-33 to 1/2 and,
+    symmetrically, 1 - p for p above 1/2, with bins of equal width in each octave. Values above 1 -
+    2^-33 share the bin of 1. With 65,536 bins, every bfloat16 probability from 2^-33 and every
+    float16 probability from 1/32 has a separate bin, so metrics are exact. More extreme
+    confidences share the outermost bins, so the limits of metrics are wider.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Exact states of two passes over a stream.
+"""Compute exact metrics of a stream in two passes.
 
 The first pass collects the confidences of the failures. The second pass counts the successes at
 these confidences and between these confidences.
@@ -89,7 +89,7 @@ class FailureCounts:
 def first_pass() -> FailureCounts:
     """Create the empty state of the first of two passes over a stream.
 
-    Two passes give exact metrics of more samples than fit in memory.
+    With two passes, exact metrics can be computed from more samples than fit in memory.
 
     Returns
     -------
@@ -169,7 +169,7 @@ class CutCounts:
 
     @cached_property
     def finalized(self) -> "CutCounts":
-        """The state with all buffered successes counted."""
+        """The state after all buffered successes are counted."""
         if not self.pending:
             return self
         n_at_cut, n_between_cuts = count_at_and_between(self.cuts, np.concatenate(self.pending))
@@ -224,7 +224,7 @@ class CutCounts:
         )
 
     def accepted(self, threshold: float) -> tuple[int, int]:
-        """Return the numbers of accepted samples and failures at a threshold that is a cut."""
+        """Return the numbers of accepted samples and accepted failures at a cut."""
         cut = self.cuts.dtype.type(threshold)
         index = int(np.searchsorted(self.cuts, cut))
         if index == self.cuts.size or self.cuts[index] != cut:
@@ -243,7 +243,10 @@ class CutCounts:
 
     @cached_property
     def scored(self) -> Scored:
-        """The tie groups at cuts, and merged groups between cuts. See `streaming.scored`."""
+        """The tie groups at the cuts, and one merged group between adjacent cuts.
+
+        See `streaming.scored`.
+        """
         self._check_both_passes_match()
         counts = self.finalized
         # The first group is above the last cut, the second group at the last cut, and the third
@@ -284,7 +287,7 @@ class CutCounts:
 
 
 def _group_confidences(state: CutCounts) -> Array:
-    """Return the confidence of each group at k cuts and between them, in descending order.
+    """Return the confidences of the groups at and between k cuts, in descending order.
 
     The confidence of a group between two cuts is the lowest threshold that accepts its samples.
     """
@@ -304,7 +307,7 @@ def second_pass(first: FailureCounts, *, cuts: Sequence[float] | FloatArray = ()
     ----------
     first : FailureCounts
         State of the first pass over all samples. If several processes read the data, merge their
-        states first.
+        first-pass states before this call.
     cuts : array of shape (c,), optional
         Additional thresholds at which samples are counted, rounded to the precision of the
         confidences.
@@ -321,9 +324,10 @@ def second_pass(first: FailureCounts, *, cuts: Sequence[float] | FloatArray = ()
 
     Notes
     -----
-    The state is exact for AUGRC, the AURC estimators that average over ties, SELE, failure AUROC,
-    and working points at a coverage or a risk. The analytic intervals of the first four metrics are
-    also exact. The state needs 28 bytes per cut in float32, independent of the number of samples.
+    The following metrics are exact: AUGRC, the AURC estimators that average over ties, SELE,
+    failure AUROC, and working points at a coverage or a risk. The analytic intervals of all these
+    metrics except working points are also exact. The state needs 28 bytes per cut in float32,
+    independent of the number of samples.
 
     References
     ----------

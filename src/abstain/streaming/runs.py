@@ -1,4 +1,4 @@
-"""Exact state of one pass in bounded memory, which stores the samples in sorted files (runs)."""
+"""Store the samples of a stream in sorted files (runs), for exact metrics from one pass."""
 
 import secrets
 from collections.abc import Iterator, Sequence
@@ -45,7 +45,7 @@ def make_rows(confidence: Array, loss: Array, weight: Array | None) -> Array:
 
 
 def concat_rows(chunks: Sequence[Array]) -> Array:
-    """Concatenate rows, using the widest type of their confidences."""
+    """Concatenate rows, with the widest floating-point type of their confidences."""
     dtype = np.result_type(*(chunk.dtype for chunk in chunks))
     return np.concatenate([chunk.astype(dtype, copy=False) for chunk in chunks])
 
@@ -53,8 +53,8 @@ def concat_rows(chunks: Sequence[Array]) -> Array:
 def sort_rows(rows: Array) -> Array:
     """Sort rows in descending order of confidence, with ties in arbitrary order.
 
-    If all rows are single samples of weight 1 with a 0/1 loss, equal samples are merged into one
-    row.
+    If all samples have weight 1 and a 0/1 loss, samples with equal confidence and loss are merged
+    into one row.
     """
     loss = rows["loss"]
     if (rows["times"] == 1).all() and (rows["weight"] == 1).all():
@@ -67,7 +67,7 @@ def sort_rows(rows: Array) -> Array:
 
 
 def _merge_sorted_rows(chunks: Sequence[Array]) -> Array:
-    """Merge chunks of rows that are sorted in descending order of confidence."""
+    """Merge sorted chunks of rows into one array in descending order of confidence."""
     rows = concat_rows(chunks)
     # The stable sort of NumPy is fast for sorted chunks.
     return rows[np.argsort(-rows["confidence"], kind="stable")]
@@ -103,7 +103,7 @@ class SortedRun:
         return cls(path, rows.size, input_sha256(path))
 
     def open(self) -> "RunRows":
-        """Check that the file has not changed, and return its rows without reading them."""
+        """Check that the file has not changed, and return its rows, which are read on demand."""
         name = self.path.name
         with os_errors_as_input_errors(name, self.path):
             status = self.path.stat()
@@ -134,14 +134,14 @@ class SortedRun:
 
 @lru_cache(maxsize=1 << 16)
 def _sha256(path: Path, state: tuple[int, int, int]) -> str:
-    """Return the SHA-256 hash of a file, which is cached until its inode, size or time changes."""
+    """Return the SHA-256 hash of a file, which is cached until the file changes."""
     del state
     return input_sha256(path)
 
 
 @dataclass(frozen=True)
 class RunRows:
-    """The rows of a run, which are read by slicing. The file is open only during a read."""
+    """The rows of a run. Slicing the object reads rows from the file."""
 
     run: SortedRun
     dtype: np.dtype[Any]
@@ -162,7 +162,7 @@ class RunRows:
 
 @dataclass
 class _Cursor:
-    """The reading position in a run, with the rows that were read but not yielded."""
+    """The read position in a run, and the rows that were read but not yielded."""
 
     rows: Array | RunRows
     buffer: Array
@@ -196,14 +196,14 @@ class _Cursor:
         return rows
 
     def read_block(self, block: int) -> None:
-        """Read a block of rows into the buffer, or as many rows as the buffer already contains."""
+        """Read a block of rows into the buffer; the block is at least as large as the buffer."""
         new = self.rows[self.n_read : self.n_read + max(block, self.buffer.size)]
         self.buffer = np.concatenate((self.buffer, new))
         self.n_read += new.size
 
 
 def merge_runs(runs: Sequence[Array | RunRows], max_rows: int) -> Iterator[Array]:
-    """Yield the rows of sorted runs in order, in blocks that do not split tie groups.
+    """Yield the merged rows of sorted runs in blocks, without splitting tie groups.
 
     The buffers of all runs together contain about `max_rows` rows, or more if tie groups are large.
     """
@@ -234,8 +234,8 @@ _BYTES_PER_ROW = 128
 class SortedRuns:
     """All samples of a stream, stored in sorted files on disk in one pass.
 
-    `sorted_runs`, `update` and `merge` create this state. Files are never changed, so earlier
-    states remain valid.
+    `sorted_runs`, `update` and `merge` create this state. Existing files are never changed, so
+    earlier states remain valid.
 
     Attributes
     ----------
@@ -309,7 +309,7 @@ class SortedRuns:
     def with_counts(
         self, successes: ValueCounts, failures: ValueCounts, precision: int
     ) -> "SortedRuns":
-        """Return the state with successes and failures of weight 1 added, from their counts."""
+        """Add successes and failures of weight 1 from their counts, and return the state."""
         self._check_weighting(weighted=False)
         n = int(successes.finalized.count.sum() + failures.finalized.count.sum())
         if not n:
@@ -358,7 +358,7 @@ class SortedRuns:
 
     @property
     def flushed_if_large(self) -> "SortedRuns":
-        """The state, after its buffer is written to disk if it fills a quarter of the memory."""
+        """The state after a buffer that fills a quarter of the memory is written to disk."""
         return self.flushed if exceeds_bytes(self.pending, self.memory // 4) else self
 
     def blocks(self) -> Iterator[Array]:
@@ -373,7 +373,7 @@ class SortedRuns:
 
     @property
     def _scale(self) -> float:
-        """Factor by which extreme weights are rescaled."""
+        """Factor by which very large or very small weights are rescaled."""
         return weight_scale(self.total, self.n)
 
     @property
@@ -383,12 +383,12 @@ class SortedRuns:
 
     @property
     def fits_in_memory(self) -> bool:
-        """Whether the arrays that metrics require fit into `memory`."""
+        """Whether the arrays that are required by metrics fit into `memory`."""
         return self._n_rows * _BYTES_PER_ROW <= self.memory
 
     @cached_property
     def scored(self) -> Scored:
-        """The samples in the form that metrics require. See `streaming.scored`."""
+        """The samples as input of metrics. See `streaming.scored`."""
         if not self.fits_in_memory:
             raise UncountedError(
                 f"needs {self._n_rows * _BYTES_PER_ROW >> 20:,} MB for {self._n_rows:,} rows, but "
@@ -422,7 +422,7 @@ class SortedRuns:
         return sum(run.n_rows for run in self.runs) + n_buffered
 
     def _check_weighting(self, *, weighted: bool) -> None:
-        """Raise an InputError if only some samples of the stream have weights."""
+        """Raise InputError if only some samples of the stream have weights."""
         if self.weighted is not None and weighted != self.weighted:
             raise InputError(
                 "`weight` must be passed for all samples of a stream or for none. Pass ones for "
@@ -439,7 +439,7 @@ def sorted_runs(folder: str | Path, *, memory: int = 1 << 30) -> SortedRuns:
     ----------
     folder : str or Path
         Folder for the sorted files, which is created if it does not exist. Files are never changed
-        or deleted. Delete the folder when you no longer need the state.
+        or deleted. The folder is not deleted automatically.
     memory : int, default=2**30
         Maximum memory of arrays in bytes, at least 2^16.
 
@@ -478,7 +478,7 @@ def sorted_runs(folder: str | Path, *, memory: int = 1 << 30) -> SortedRuns:
 
 
 def _tie_groups_of_rows(rows: Array) -> TieGroups:
-    """Return the tie groups of sorted rows, whose order within ties has no effect on the sums."""
+    """Return the tie groups of sorted rows."""
     confidence = rows["confidence"]
     if (confidence[1:] == confidence[:-1]).any():
         rows = _merge_equal_rows(rows)
@@ -493,7 +493,7 @@ def _tie_groups_of_rows(rows: Array) -> TieGroups:
 
 
 def _merge_equal_rows(rows: Array) -> Array:
-    """Sort ties by loss and then by weight, and merge equal rows into one row."""
+    """Sort tied rows by loss and then by weight, and merge equal rows."""
     rows = rows[np.lexsort((rows["weight"], rows["loss"], -rows["confidence"]))]
     differs_from_previous = np.zeros(rows.size - 1, np.bool_)
     for name in ("confidence", "loss", "weight"):
@@ -505,7 +505,7 @@ def _merge_equal_rows(rows: Array) -> Array:
 
 
 def _rechunk_groups(chunks: Iterator[TieGroups]) -> Iterator[TieGroups]:
-    """Yield tie groups in chunks of `BLOCK` groups, whatever the size of the chunks received."""
+    """Yield tie groups in chunks of `BLOCK` groups, for input chunks of any size."""
     buffer: list[TieGroups] = []
     for chunk in chunks:
         buffer.append(chunk)

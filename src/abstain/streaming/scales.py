@@ -1,8 +1,8 @@
 """Map confidences to bins by monotone functions that do not depend on the range of the data.
 
-The functions use only operations without rounding: bit patterns, exact differences and powers of
-two. Therefore, NumPy and PyTorch compute the same bins on every device, and a larger confidence
-never belongs to a lower bin. The certified limits require both properties.
+The functions use only operations without rounding errors. Therefore, NumPy and PyTorch compute the
+same bins on every device, and a larger confidence never belongs to a lower bin. The certified
+limits require both properties.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ def check_scale(scale: str) -> str:
 
 
 def check_bins(bins: int) -> int:
-    """Check that a number of bins is a power of two, so that no bin is in two octaves."""
+    """Check that a number of bins is a valid power of two."""
     count = checks.positive_int(bins, "bins")
     if count & (count - 1) or not _MIN_BINS <= count <= _MAX_BINS:
         raise InputError(
@@ -71,7 +71,7 @@ def bin_index(xp: Any, confidence: Any, *, scale: str, bins: int) -> Any:
 
 
 def _octave_index(xp: Any, magnitude: Any, scale: str, n_bins: int) -> Any:
-    """Return the bin of each magnitude: 0 for 0, and 1 to n_bins - 1 for positive numbers.
+    """Return the bin of each non-negative number; bin 0 contains only 0.
 
     The bins within one octave have equal width.
     """
@@ -96,7 +96,7 @@ def _as_int(xp: Any, array: Any) -> Any:
 
 @lru_cache(maxsize=8)
 def bin_starts(scale: str, bins: int, dtype: np.dtype[Any]) -> Array:
-    """Return the smallest float in each bin except the first, shape (bins - 1,), by bisection."""
+    """Find the smallest float in each bin except the first, shape (bins - 1,), by bisection."""
     largest_float = float(np.finfo(dtype).max)
     minimum = -largest_float
     maximum = largest_float
@@ -134,7 +134,7 @@ class BinCounts:
 
 
 def count_sorted_values(values: Array, starts: Array) -> BinCounts:
-    """Count ascending values in bins that begin at `starts`, the result of `bin_starts`."""
+    """Count ascending values in bins; `starts` is the result of `bin_starts`."""
     n_below = count_at_most(next_floats(starts, -np.inf), values)
     ends = np.append(n_below, values.size)
     count = np.diff(ends, prepend=0)
@@ -155,7 +155,7 @@ def _float_to_rank(values: Array) -> IntArray:
 
 
 def _rank_to_float(rank: IntArray, dtype: np.dtype[Any]) -> Array:
-    """Return the float with each rank, or infinity above the largest finite float."""
+    """Return the float with each rank, or infinity for ranks above that of the largest float."""
     integer_type = f"i{dtype.itemsize}"
     sign_bit = np.int64(np.iinfo(integer_type).min)
     bits = np.where(rank < 0, sign_bit - rank, rank)

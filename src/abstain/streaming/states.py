@@ -1,4 +1,4 @@
-"""Functions that update and merge states of streams and compute metrics from states."""
+"""Update and merge the states of streams, and compute metrics from them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class State(Protocol):
     """An immutable summary of a stream."""
 
     def updated(self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> Self:
-        """Return the state with a batch added."""
+        """Add a batch to a state, and return the new state."""
         ...
 
     def merged(self, other: Self) -> Self:
@@ -54,11 +54,11 @@ def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | No
         Confidences. A higher value is more confident. A histogram on the scale "probability"
         requires confidences in [0, 1].
     loss : array of shape (n,)
-        Finite and non-negative losses. GroupCounts, FailureCounts and CutCounts require a 0/1 loss,
-        which is 1 for a failure.
+        Finite and non-negative losses. Except for histograms and sorted runs, losses must be 0 for
+        a success or 1 for a failure.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight w counts as w samples. Samples with
-        weight 0 are ignored. States that require a 0/1 loss do not support weights.
+        Frequency weights. An integer weight w is equivalent to w copies of the sample. Samples
+        with weight 0 are ignored. States that require a 0/1 loss do not support weights.
 
     Returns
     -------
@@ -70,18 +70,18 @@ def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | No
     ShapeError
         If lengths differ or an array is empty.
     DomainError
-        If a value is NaN or infinite, or if a loss or weight is negative. The error is also raised
-        if a confidence is outside [0, 1] on the scale "probability", or if the state requires a 0/1
-        loss and a loss is not 0 or 1.
+        If a value is NaN or infinite, or if a loss or weight is negative. DomainError is also
+        raised for a confidence outside [0, 1] on the scale "probability", and for a loss other
+        than 0 or 1 if the state requires 0/1 losses.
     InputError
         If weights are passed to a state that requires a 0/1 loss.
 
     Notes
     -----
     The result does not depend on the order of samples and batches, except for the rounding of sums
-    of graded losses or fractional weights. The cost is one pass over the samples. A histogram also
-    requires one pass over its bins, so pass batches of thousands of samples. Exact states buffer
-    new samples and sort them when the buffer is large.
+    of graded losses or fractional weights. The cost is one pass over the samples. Updating a
+    histogram also requires one pass over its bins, so pass batches of thousands of samples. Exact
+    states store new samples in a buffer, and sort them when the buffer is full.
 
     Examples
     --------
@@ -99,13 +99,13 @@ def merge(a: S, b: S) -> S:
     Parameters
     ----------
     a, b : Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
-        States of the same type, which are not modified. Histograms must have the same scale and
-        number of bins. Second passes must continue the same first pass.
+        States of the same type, which are not modified. Two histograms must have the same scale
+        and number of bins. States of second passes must have the same first pass.
 
     Returns
     -------
     Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
-        The state of both streams.
+        The state of the combined stream.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def merge(a: S, b: S) -> S:
 
 
 def scored(state: Exact) -> Scored:
-    """Return the samples of an exact state in the form that metrics and intervals require.
+    """Return the samples of an exact state as input of metrics and intervals.
 
     Use the result for an interval or another statistic that `compute` does not return.
 
@@ -146,18 +146,19 @@ def scored(state: Exact) -> Scored:
     Returns
     -------
     Scored
-        The samples, in rows that may represent several samples. A metric that needs data which the
-        state does not have raises an `UncountedError` that names a suitable state.
+        The samples, where one row may represent several tied samples. If a metric requires data
+        that the state does not contain, it raises an `UncountedError` that names a suitable state.
 
     Raises
     ------
     InputError
-        If the state is a first pass, or if both passes do not contain the same samples.
+        If the state is a first pass, or if the first and the second pass contain different
+        samples.
 
     Notes
     -----
     The result needs memory for a few arrays with one entry per distinct confidence or cut. For
-    sorted runs, the files are merged once.
+    sorted runs, the function reads and merges all files once.
 
     Examples
     --------
@@ -198,7 +199,7 @@ class Bounded:
     Attributes
     ----------
     value : float
-        The metric if the samples of each bin are treated as tied. For CWSA, the value is the
+        The metric, computed as if the samples of each bin were tied. For CWSA, the value is the
         midpoint of the limits. The value is NaN if the metric is undefined.
     low, high : float
         Limits of the exact value for any order of samples within the bins. For an exact state,
@@ -237,27 +238,28 @@ def compute(state: Histogram | Exact, metric: str = DEFAULT_METRIC) -> Bounded:
     Returns
     -------
     Bounded
-        The value and its limits, on the scale of the metric. For an exact state, all three numbers
-        are equal. If the metric is undefined or there are no samples, the numbers are NaN and an
-        `UndefinedMetricWarning` is issued.
+        The value and its limits, on the scale of the metric. For an exact state, the value and its
+        limits are equal. If the metric is undefined or there are no samples, the value and its
+        limits are NaN and an `UndefinedMetricWarning` is issued.
 
     Raises
     ------
     UnknownNameError
         If no metric has this name.
     InputError
-        If the metric has no limits for a histogram. The error is an UncountedError if an exact
-        state does not have the data that the metric needs.
+        If the metric has no limits for a histogram. For an exact state without the data that the
+        metric requires, the error is an UncountedError.
     DomainError
         If losses or confidences are outside the domain of the metric.
 
     Notes
     -----
-    The order of the samples within a bin is unknown. For metrics that average over ties, the limits
-    are the values for ascending and for descending losses in each bin, which are the tightest
-    limits for 0/1 losses. For "aurc" and the working points, the limits hold for every order and
-    for all ties within a bin. Limits are widened by a relative 1e-12 for rounding. The cost is one
-    pass over the nonempty bins, independent of n.
+    The order of the samples within a bin is unknown. For metrics that average over ties, the
+    limits are the values for ascending and for descending losses in each bin. For 0/1 losses,
+    these are the tightest possible limits. For "aurc" and the working points, the limits hold for
+    any order and any ties of the samples in a bin. To allow for rounding errors, limits are
+    widened by a relative 1e-12. The cost is one pass over the nonempty bins and does not depend on
+    the number of samples.
 
     References
     ----------
@@ -288,7 +290,7 @@ def compute(state: Histogram | Exact, metric: str = DEFAULT_METRIC) -> Bounded:
 
 
 def bounded_metric(name: str) -> tuple[Metric, BinnedLimits]:
-    """Return a metric and its limits for histograms, or raise an InputError if there are none."""
+    """Return the functions for a metric of a histogram; raise InputError if there are none."""
     entry = metric_named(name)
     if entry.measurement.binned is not None:
         return entry, entry.measurement.binned
@@ -309,7 +311,7 @@ def bounded_metric(name: str) -> tuple[Metric, BinnedLimits]:
 
 
 def _compute_exact(state: Exact, entry: Metric) -> MetricValue:
-    """Compute a metric of an exact state, with an error that names the missing data."""
+    """Compute a metric of an exact state, or raise an error that names the missing data."""
     if isinstance(state, SortedRuns) and not state.fits_in_memory:
         return _compute_in_blocks(state, entry)
     samples = scored(state)
@@ -340,7 +342,7 @@ def _compute_in_blocks(state: SortedRuns, entry: Metric) -> MetricValue:
 def _value_and_limits(
     state: Histogram, entry: Metric, binned: BinnedLimits
 ) -> tuple[MetricValue, Limits | None]:
-    """Return the metric of a histogram and its limits, which are None without samples."""
+    """Return the metric of a histogram and its limits, or None without samples."""
     if not state.n:
         return undefined("there are no samples"), None
     needs = [need for need in Need if need in entry.measurement.needs]

@@ -1,4 +1,4 @@
-"""Create the `Predictions` of each split from the selected columns."""
+"""Conversion of the selected columns to the `Predictions` of each split."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -49,10 +49,9 @@ def build_reading(table: DataTable, selection: ColumnSelection, options: Reading
 def build_chunk_reading(
     table: DataTable, selection: ColumnSelection, options: ReadingOptions
 ) -> Reading:
-    """Return the predictions of each split in a chunk of a file.
+    """Return the predictions of each split for a chunk of a file.
 
-    The result has no notes that require all rows, such as a note on classes that are never
-    predicted.
+    The notes omit facts that depend on all rows, such as classes that are never predicted.
     """
     builder, predictions = _convert(table, selection, options, is_chunk=True)
     notes = [
@@ -70,7 +69,7 @@ def _convert(
     *,
     is_chunk: bool = False,
 ) -> tuple[PredictionsBuilder, Predictions]:
-    """Convert the selected columns to `Predictions`, without dropped rows."""
+    """Convert the selected columns to `Predictions`, without the rows that are dropped."""
     columns = table.load(selection.names())
     check_lengths(table, columns)
     missing = MissingEntries(options.missing, table.source, table.n_rows, is_chunk)
@@ -96,7 +95,7 @@ def _convert(
 
 
 def check_lengths(table: DataTable, columns: Mapping[str, DataColumn]) -> None:
-    """Raise an error if the columns differ in length, as the arrays of an archive can."""
+    """Raise an error if the columns have different lengths."""
     for name, column in columns.items():
         if column.values.shape[:1] != (table.n_rows,):
             raise ShapeError(_wrong_length_message(table, name, column.values.shape, columns))
@@ -107,7 +106,8 @@ def _wrong_length_message(
 ) -> str:
     """Describe a column of wrong length.
 
-    A hint is added if the first two axes of samples of class scores are swapped.
+    If the first two axes of Monte Carlo samples of class scores may be swapped, the error mentions
+    this.
     """
     message = f"{table.source}: {name!r} must have {table.n_rows} rows; got shape {shape}"
     for other_name, column in columns.items():
@@ -122,7 +122,7 @@ def _wrong_length_message(
 
 
 def _select_rows(arguments: dict[str, Any], rows: Array) -> dict[str, Any]:
-    """Select rows of all arrays among the arguments of `Predictions`."""
+    """Select the given rows of all arrays among the arguments of `Predictions`."""
     selected: dict[str, Any] = {}
     for name, argument in arguments.items():
         if isinstance(argument, np.ndarray | CodedNames):
@@ -135,7 +135,7 @@ def _select_rows(arguments: dict[str, Any], rows: Array) -> dict[str, Any]:
 
 
 def _add_numbers(builder: PredictionsBuilder) -> None:
-    """Add the loss, the confidences and the weight to the arguments."""
+    """Add the loss, the confidences and the weights to the arguments of `Predictions`."""
     selection, table, missing = builder.selection, builder.table, builder.missing
     if selection.correct is not None:
         grades = correctness(
@@ -197,7 +197,7 @@ def _to_fractions(column: DataColumn, source: str) -> DataColumn:
 
 
 def _add_arrays_groups_ids(builder: PredictionsBuilder) -> None:
-    """Add samples of class scores, features, groups and ids to the arguments."""
+    """Add Monte Carlo samples of class scores, features, groups and ids to the arguments."""
     selection, table = builder.selection, builder.table
     for role, key in selection.array_keys.items():
         builder.arguments[role] = builder.columns[key].values
@@ -215,7 +215,7 @@ def _add_arrays_groups_ids(builder: PredictionsBuilder) -> None:
 
 # ------------------------------------------------------------------------------------ splits
 def _split(builder: PredictionsBuilder, predictions: Predictions) -> dict[Split, Predictions]:
-    """Split the predictions by the combinations of the values of the `by` columns."""
+    """Split the predictions by the values of the `by` columns."""
     by = builder.selection.by
     if not by:
         return {(): predictions}
@@ -258,7 +258,7 @@ def _check_number_of_splits(builder: PredictionsBuilder, n_splits: int, n_rows: 
 
 # ------------------------------------------------------------------------------------ notes
 def _conversion_notes(builder: PredictionsBuilder, predictions: Predictions) -> list[Note]:
-    """Return the notes from the conversion of the columns."""
+    """Return notes on the conversion of the columns."""
     texts_of_predictions = [Note(READING, text) for text in predictions.notes]
     return [*builder.missing.notes, *builder.notes, *texts_of_predictions]
 
@@ -270,7 +270,7 @@ _MIN_REPORTED_SHARE = 0.005
 
 
 def _notes_on_correctness(builder: PredictionsBuilder, predictions: Predictions) -> list[Note]:
-    """Return a note if a column of correctness contradicts label and prediction."""
+    """Return a note if a column of correctness contradicts the labels and predictions."""
     name = builder.selection.correct_to_verify
     if name is None or not predictions.has_labels:
         return []
@@ -309,8 +309,7 @@ def _notes_on_rows(predictions: Predictions) -> list[Note]:
 def _notes_on_never_predicted_labels(predictions: Predictions) -> list[Note]:
     """Return a note on labels that are never predicted.
 
-    Rare labels are reported only if they start with a minus sign, because such labels often mark
-    unknown classes.
+    Rare labels are ignored unless they start with a minus sign, which often means an unknown class.
     """
     if predictions.prediction is None or not predictions.has_labels:
         return []
@@ -343,7 +342,7 @@ def _notes_on_never_predicted_labels(predictions: Predictions) -> list[Note]:
 
 
 def float16_notes(predictions: Predictions) -> list[Note]:
-    """Return a note that lists the arrays that are stored as float16."""
+    """Return a note that lists the arrays in half precision (float16)."""
     fields = ("logits", "probabilities", "logit_samples", "probability_samples", "features")
     arrays = {name: getattr(predictions, name) for name in fields}
     for name, values in (predictions.confidence or {}).items():
@@ -358,7 +357,7 @@ def float16_notes(predictions: Predictions) -> list[Note]:
 
 # ------------------------------------------------------------------------------------ warnings
 def pooled_columns(table: DataTable, selection: ColumnSelection) -> list[str]:
-    """Return columns such as `study` that are not selected, so that their values are pooled."""
+    """Return columns such as `study` that usually define splits but are not selected."""
     matches = [table.find(name) for name in _USUAL_SPLIT_COLUMNS]
     used = selection.names()
     return [
@@ -369,7 +368,7 @@ def pooled_columns(table: DataTable, selection: ColumnSelection) -> list[str]:
 
 
 def _warnings_on_pooled_columns(builder: PredictionsBuilder) -> list[str]:
-    """Warn about columns such as `study` whose values are evaluated together."""
+    """Warn about columns such as `study` that are not used to split the rows."""
     table = builder.table
     warnings = []
     for name in pooled_columns(table, builder.selection):

@@ -1,4 +1,4 @@
-"""Convert labels, predictions and class scores of a table to the same set of classes."""
+"""Conversion of the labels, predictions and class scores of a table to a common set of classes."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -25,7 +25,7 @@ ALL_OTHER_LABELS = "*"
 
 @dataclass
 class PredictionsBuilder:
-    """The arguments of `Predictions`, which are collected during the conversion of a table."""
+    """Arguments of `Predictions`, which are collected from the columns of a table."""
 
     table: DataTable
     selection: ColumnSelection
@@ -39,13 +39,13 @@ class PredictionsBuilder:
     notes: list[Note] = field(default_factory=list)
 
     def numeric_column(self, name: str, role: str) -> DataColumn:
-        """Return a loaded column as numbers, or raise an error if it contains text."""
+        """Return a column as numbers, or raise an error if it contains text."""
         return as_numbers(
             self.columns[name], role, self.table.source, is_untyped=self.table.is_untyped
         )
 
     def release_columns(self, names: Sequence[str]) -> None:
-        """Delete columns that have no other role, to free memory."""
+        """Delete columns that are not needed for another role, to free memory."""
         n_roles = Counter(self.selection.names())
         for name in names:
             if n_roles[name] == 1:
@@ -56,13 +56,13 @@ class PredictionsBuilder:
         self.notes.append(Note(READING, text))
 
     def retained(self, column: DataColumn) -> DataColumn:
-        """Return the rows of a column that are not dropped."""
+        """Return a column without the rows that are dropped."""
         rows = self.missing.retained_rows
         return column if rows is None else column.rows(rows)
 
 
 def add_labels_and_answers(builder: PredictionsBuilder) -> None:
-    """Add labels, predictions, class scores and class names to the arguments."""
+    """Add labels, predictions, class scores and class names to the arguments of `Predictions`."""
     label = None
     if builder.selection.label is not None:
         label = _conversion.class_column(builder.columns[builder.selection.label])
@@ -94,9 +94,9 @@ def add_labels_and_answers(builder: PredictionsBuilder) -> None:
 def _reread_as_text(
     builder: PredictionsBuilder, label: DataColumn, prediction: DataColumn
 ) -> tuple[DataColumn, DataColumn]:
-    """Read label and prediction as text if the file contains texts such as 007 and 7.
+    """Read labels and predictions as text if the file contains texts such as 007 and 7.
 
-    Both would otherwise become the same number, in files without data types.
+    Otherwise, both texts would become the same number.
     """
     load_as_text = builder.table.load_as_text
     if load_as_text is None or (label.is_text and prediction.is_text):
@@ -114,9 +114,9 @@ def _reread_as_text(
 
 # ------------------------------------------------------------------------------------ labels
 def _unknown_labels(builder: PredictionsBuilder, label: DataColumn) -> list[Hashable]:
-    """Return the labels of unknown classes, converted to the type of the label column.
+    """Return the labels that stand for unknown classes, with the type of the label column.
 
-    On a command line, all labels are texts.
+    On the command line, these labels are always texts.
     """
     names = builder.options.unknown_label
     if label.is_text:
@@ -136,7 +136,7 @@ def _unknown_labels(builder: PredictionsBuilder, label: DataColumn) -> list[Hash
 def _merge_unknown_labels(
     builder: PredictionsBuilder, label: DataColumn, unknown_labels: list[Hashable]
 ) -> Array | CodedNames:
-    """Return the labels, with the first unknown label in place of all unknown labels."""
+    """Return the labels, in which all unknown classes have the same label."""
     values = _conversion.class_values(label)
     if not unknown_labels:
         return values
@@ -161,7 +161,7 @@ def _merge_unknown_labels(
 
 # ------------------------------------------------------------------------------------ class scores
 def _add_class_scores(builder: PredictionsBuilder, label: DataColumn | None) -> None:
-    """Add class scores, their classes, and the labels and predictions to the arguments."""
+    """Add class scores, class names, labels and predictions to the arguments of `Predictions`."""
     kind = builder.selection.class_scores_kind
     names = builder.selection.class_scores
     pattern = builder.selection.class_scores_pattern
@@ -222,7 +222,7 @@ def _add_labels_of_scored_classes(
 def _match_class_names(
     builder: PredictionsBuilder, label: DataColumn, classes: tuple[Hashable, ...]
 ) -> tuple[Hashable, ...]:
-    """Return the classes as text or as numbers, to match the type of the labels."""
+    """Return the classes as text or as numbers, like the labels."""
     if not label.is_text:
         builder.add_note(
             "labels are numbers and class scores have names: labels are column numbers from 0"
@@ -244,7 +244,7 @@ def _unknown_labels_message(
     unexpected: list[Hashable],
     classes: tuple[Hashable, ...],
 ) -> str:
-    """Describe labels without class scores, and name the option that declares them."""
+    """Return an error message on labels that have no class scores."""
     labels = ", ".join(map(repr, unexpected[:20])) + (", ..." if len(unexpected) > 20 else "")
     class_list = ", ".join(map(repr, classes[:10])) + (", ..." if len(classes) > 10 else "")
     is_single = len(unexpected) == 1
@@ -259,7 +259,7 @@ def _unknown_labels_message(
 
 
 def _add_prediction(builder: PredictionsBuilder, classes: tuple[Hashable, ...]) -> None:
-    """Add the column of predictions to the arguments.
+    """Add the predicted classes to the arguments of `Predictions`.
 
     Abstentions get a wrong prediction.
     """
@@ -292,7 +292,7 @@ def _with_wrong_abstentions(
     prediction: Array | None,
     is_abstention: BoolArray,
 ) -> Array:
-    """Return the predictions, with a wrong class for each abstention."""
+    """Return the predictions, in which each abstention is replaced by a wrong class."""
     names = np.array(classes, dtype=object)
     if prediction is None:
         class_scores = builder.arguments[builder.selection.class_scores_kind]

@@ -47,7 +47,7 @@ _CLASS_SCORE_PREFIX = re.compile(
 
 @dataclass
 class ColumnSelection:
-    """The selected columns by role, with notes that list them."""
+    """The columns that are selected for each role, with notes that list these columns."""
 
     label: str | None = None
     prediction: str | None = None
@@ -73,7 +73,7 @@ class ColumnSelection:
     notes: list[Note] = field(default_factory=list)
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of all selected columns."""
+        """Return the names of all columns that are selected for a role."""
         single = (self.label, self.prediction, self.correct, self.loss, self.group, self.weight)
         multiple = (*self.confidence, *self.class_scores, *self.array_keys.values(), *self.by)
         names = (*single, self.id, self.correct_to_verify, *multiple)
@@ -81,13 +81,13 @@ class ColumnSelection:
 
     @property
     def has_class_scores(self) -> bool:
-        """Whether class scores or Monte Carlo samples of class scores are selected."""
+        """Whether columns of class scores, or of their Monte Carlo samples, are selected."""
         has_samples = any(role.endswith("_samples") for role in self.array_keys)
         return bool(self.class_scores) or has_samples
 
 
 def select_columns(table: DataTable, options: ReadingOptions) -> ColumnSelection:
-    """Select the column for each role from the options and the default names."""
+    """Select the columns for each role, based on the options and on default names."""
     by = tuple(find_column(table, name, "by") for name in options.by)
     selection = ColumnSelection(by=by)
     for role in ("group", "weight", "id"):
@@ -106,7 +106,7 @@ def select_columns(table: DataTable, options: ReadingOptions) -> ColumnSelection
 
 # ------------------------------------------------------------------------------------ look-up
 def find_column(table: DataTable, name: str, role: str) -> str:
-    """Return the column with the requested name, or raise an error if there is none."""
+    """Return the name of the requested column, or raise an error if there is no such column."""
     column_name = table.find(name)
     if column_name is None:
         raise UnknownNameError(_unknown_name_message(table, name, role))
@@ -114,7 +114,7 @@ def find_column(table: DataTable, name: str, role: str) -> str:
 
 
 def _unknown_name_message(table: DataTable, name: str, role: str) -> str:
-    """Describe a requested column that does not exist, with the names of existing columns."""
+    """Return an error message on a missing column, with the names of existing columns."""
     noun = "key" if table.has_keys else "column"
     listed = ", ".join(table.names[:_MAX_LISTED_COLUMNS])
     if len(table.names) > _MAX_LISTED_COLUMNS:
@@ -128,7 +128,7 @@ def _unknown_name_message(table: DataTable, name: str, role: str) -> str:
 def _expand_patterns(table: DataTable, names: tuple[str, ...], role: str) -> tuple[str, ...]:
     """Return the columns that match the names or patterns.
 
-    The columns of a pattern are in the order of the file.
+    Columns that match a pattern are in the order of the file.
     """
     selected: list[str] = []
     for name in names:
@@ -151,7 +151,7 @@ def is_column_pattern(name: str) -> bool:
 
 
 def _find_default_column(table: DataTable, role: str) -> str | None:
-    """Return the first column with a default name of this role, or None."""
+    """Return the first column that has a default name for this role, or None."""
     if role in table.column_by_role:
         return table.column_by_role[role]
     matches = (table.find(name) for name in DEFAULT_NAMES[role])
@@ -162,7 +162,7 @@ def _find_default_column(table: DataTable, role: str) -> str | None:
 def _select_class_scores(
     table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> None:
-    """Select the columns of class scores, or the arrays with default keys."""
+    """Select the columns of class scores, or arrays with default keys."""
     for kind in ("logits", "probabilities"):
         names: tuple[str, ...] = getattr(options, kind)
         if names:
@@ -174,7 +174,7 @@ def _select_class_scores(
 
 
 def _select_array_keys(table: DataTable, selection: ColumnSelection) -> None:
-    """Select the arrays with default keys from an archive or a mapping."""
+    """Select arrays with default keys from an archive or a mapping."""
     key_by_role = _find_default_keys(table)
     for role in ("group", "weight", "id", "features"):
         key = key_by_role.pop(role, None)
@@ -195,7 +195,7 @@ def _select_array_keys(table: DataTable, selection: ColumnSelection) -> None:
 
 
 def _find_default_keys(table: DataTable) -> dict[str, str]:
-    """Return the key of each role. A known layout of the file takes precedence over names."""
+    """Return the key of each role. The layout of a known program takes precedence over names."""
     key_by_role = {}
     for role, default_keys in DEFAULT_KEYS.items():
         keys = [key for key in default_keys if key in table.kind_by_column]
@@ -209,9 +209,10 @@ def _find_default_keys(table: DataTable) -> dict[str, str]:
 def _select_truth_columns(
     table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> None:
-    """Select the columns that determine which predictions are correct.
+    """Select the columns that determine whether predictions are correct.
 
-    Label and prediction take precedence over a grade, and a grade takes precedence over a loss.
+    If several columns qualify, label and prediction take precedence over a grade, and a grade over
+    a loss.
     """
     roles = ("prediction",) if options.unlabeled else ("label", "prediction", "correct", "loss")
     for role in roles:
@@ -239,7 +240,7 @@ def _select_truth_columns(
 
 
 def _missing_truth_message(table: DataTable, selection: ColumnSelection) -> str:
-    """Describe which columns are missing to determine the correct predictions."""
+    """Return an error message on missing columns, without which correctness is unknown."""
     if table.grade_columns:
         return (
             f"{table.source} holds several grades of its answers "
@@ -308,7 +309,7 @@ def _select_requested_confidences(
 
 
 def _missing_confidence_message(table: DataTable, selection: ColumnSelection) -> str:
-    """Describe a table without a column for the confidence."""
+    """Return an error message on a table without a column for the confidence."""
     notes_on_file = f" The file: {'; '.join(map(str, table.notes))}." if table.notes else ""
     return (
         f"{table.source} has no column with a default name for the confidence "
@@ -322,7 +323,7 @@ def _missing_confidence_message(table: DataTable, selection: ColumnSelection) ->
 def _confidences_named_by(
     role: str, table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> frozenset[str]:
-    """Return the confidences that an option names.
+    """Return the confidences that an option such as "percent" names.
 
     The `role` is the name of the option, "lower_is_safer" or "percent".
     """
@@ -375,7 +376,7 @@ def _describe_columns(role: str, names: Sequence[str], *, max_listed: int) -> li
 def _add_unused_notes(
     table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> None:
-    """Add notes on unused columns that may contain predictions or class scores."""
+    """Add notes on columns that are not used but may contain predictions or class scores."""
     used = set(selection.names())
     unused = [name for name in table.names if name not in used]
     if table.has_keys and unused:
@@ -394,7 +395,7 @@ def _add_unused_notes(
 
 
 def _class_scores_hint(table: DataTable, selection: ColumnSelection) -> str:
-    """Return a sentence on unused columns that look like class scores, or "" if there are none."""
+    """Return a sentence on unused columns that may be class scores, or "" if there are none."""
     if table.column_by_role:
         return ""
     used = set(selection.names())
@@ -417,7 +418,7 @@ def _class_scores_hint(table: DataTable, selection: ColumnSelection) -> str:
 
 
 def class_score_families(table: DataTable) -> list[tuple[str, list[str]]]:
-    """Return groups of numeric columns with a common prefix, the largest group first."""
+    """Return groups of numeric columns with a common prefix, starting with the largest group."""
     names_by_prefix: dict[str, list[str]] = {}
     for name, kind in table.kind_by_column.items():
         match = _NUMBERED_NAME.match(name) if kind == "number" else None

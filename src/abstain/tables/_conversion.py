@@ -1,4 +1,4 @@
-"""Convert columns to numbers, grades, classes and class scores, and check their entries."""
+"""Conversion of columns to numbers, grades, classes and class scores."""
 
 import re
 from collections.abc import Callable, Hashable, Sequence
@@ -21,7 +21,7 @@ _DECIMAL = re.compile(r"-?(?:[1-9][0-9]*|0)\.0+")
 
 
 def as_numbers(column: DataColumn, role: str, source: str, *, is_untyped: bool) -> DataColumn:
-    """Return a column of numbers, shape (n,), or raise an error that shows the invalid text."""
+    """Return the numbers of a column, shape (n,), or raise an error with the invalid text."""
     texts = () if column.texts is None else tuple(map(str, column.texts))
     if is_untyped or are_percentages(texts):
         column = to_number(column)
@@ -36,7 +36,7 @@ def as_numbers(column: DataColumn, role: str, source: str, *, is_untyped: bool) 
 
 
 def _text_column_message(column: DataColumn, role: str, source: str, *, is_untyped: bool) -> str:
-    """Describe a text in a column of numbers, with a hint on the probable cause."""
+    """Return an error message on a text in a column of numbers, with the probable cause."""
     texts = [] if column.texts is None else list(column.texts)
     # The code of missing entries is -1, which indexes the last entry of this array.
     is_no_number = np.array([*(not _is_number(str(text)) for text in texts), False])
@@ -66,9 +66,9 @@ def _is_number(text: str) -> bool:
 
 
 def correctness(column: DataColumn, source: str, *, is_untyped: bool) -> DataColumn:
-    """Return a column of grades from 0 to 1.
+    """Return the grades in a column as numbers from 0 to 1.
 
-    Words such as CORRECT and INCORRECT are converted to grades.
+    Words such as CORRECT and INCORRECT are converted to 1 and 0.
     """
     column = to_number(column) if is_untyped else column
     if column.texts is not None:
@@ -104,7 +104,7 @@ def _check_no_unknown_grades(
 
 
 def class_column(column: DataColumn) -> DataColumn:
-    """Return a column of classes as integers or text, or raise an error for fractions."""
+    """Return the classes in a column as integers or text, or raise an error for fractions."""
     if column.texts is not None or column.values.dtype.kind in "biu":
         return column
     if not column.has_only_integers:
@@ -131,7 +131,7 @@ def class_column(column: DataColumn) -> DataColumn:
 
 
 def has_canonical_integers(column: DataColumn) -> bool:
-    """Return whether every text is an integer in its usual form, such as 7 or 7.0 but not 07."""
+    """Return whether each text is an integer such as 7 or 7.0, without leading zeros as in 07."""
     texts = [] if column.texts is None else list(map(str, column.texts))
     return all(map(_INTEGER.fullmatch, texts)) or all(map(_DECIMAL.fullmatch, texts))
 
@@ -139,7 +139,7 @@ def has_canonical_integers(column: DataColumn) -> bool:
 def to_common_type(first: DataColumn, second: DataColumn) -> tuple[DataColumn, DataColumn, str]:
     """Convert two columns of classes to the same type.
 
-    The third returned value is a note if numbers were converted to text, otherwise "".
+    The third return value is a note if numbers are converted to text, and "" otherwise.
     """
     first, second = class_column(first), class_column(second)
     if first.is_text == second.is_text:
@@ -186,7 +186,8 @@ def stack_class_scores(columns: Sequence[DataColumn], kind: str, source: str) ->
 def class_names(columns: Sequence[str], pattern: str, label: DataColumn | None) -> list[str]:
     """Return the column names without their common prefix.
 
-    If several prefixes are possible, the function prefers one for which a name equals a label.
+    If there are several possible prefixes, a prefix is preferred for which one of the names is a
+    label.
     """
     prefixes = _possible_prefixes(columns, pattern)
     candidates = [[name.removeprefix(prefix) for name in columns] for prefix in prefixes]
@@ -199,9 +200,10 @@ def class_names(columns: Sequence[str], pattern: str, label: DataColumn | None) 
 
 
 def _possible_prefixes(columns: Sequence[str], pattern: str) -> list[str]:
-    """Return the prefixes that all columns may share, starting with the most likely prefix.
+    """Return possible common prefixes of the columns, starting with the most likely prefix.
 
-    A prefix is the text before the first wildcard of the pattern, or ends at a separator.
+    A possible prefix is the text before the first wildcard of the pattern, or a text that ends with
+    a separator.
     """
     prefixes = []
     wildcard_positions = [pattern.find(character) for character in "*?[" if character in pattern]
@@ -236,14 +238,14 @@ def rows_all_nan(class_scores: Array) -> BoolArray:
 
 
 def rows_all_zero(probabilities: Array) -> BoolArray:
-    """Return a mask of the rows whose probabilities are all 0, so the model gave no answer."""
+    """Return a mask of the rows whose probabilities are all 0, which means no answer."""
     return _rows_all(probabilities, np.logical_not)
 
 
 def _rows_all(class_scores: Array, predicate: Callable[[Array], BoolArray]) -> BoolArray:
     """Return a mask of the rows whose entries all satisfy a predicate.
 
-    The function reads blocks of columns, and only in rows that satisfy the predicate so far.
+    To save memory, the function processes blocks of columns.
     """
     if class_scores.ndim != 2 or class_scores.size == 0:
         # `Predictions` raises an error for this shape.

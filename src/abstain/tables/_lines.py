@@ -1,4 +1,4 @@
-"""Check the encoding, header, separators and keys of text files before polars reads the files.
+"""Checks of the encoding, header, separators and keys of text files before polars reads them.
 
 Polars would hide some errors: it keeps only the first value of a repeated key, and it renames the
 second of two columns with the same name.
@@ -36,8 +36,8 @@ def read_lines(
 ) -> Iterator[str]:
     """Yield the lines of a text file.
 
-    The function raises an error after `max_bytes` bytes unless `max_bytes` is None. Characters such
-    as U+2028 do not end a line, as in JSON and CSV.
+    If `max_bytes` is set, the function raises an error after this number of bytes. Lines end as in
+    JSON and CSV, so characters such as U+2028 do not end a line.
     """
     n_bytes = line_number = 0
     while line := file.readline(-1 if max_bytes is None else max_bytes + 1 - n_bytes):
@@ -67,7 +67,7 @@ def read_lines(
 
 
 def check_encoding(path: Path) -> None:
-    """Raise an error that names the probable encoding if a text file is not UTF-8."""
+    """Raise an error with the probable encoding if a text file is not encoded in UTF-8."""
     with open_regular_file(path) as file:
         for _ in read_lines(file, path.name, None):
             pass
@@ -106,8 +106,8 @@ def read_header(path: Path) -> tuple[list[str], str, str]:
 def _read_first_record(lines: Iterator[str]) -> list[str]:
     """Return the lines of the first CSV record.
 
-    A record ends with the first line at which every quote is closed. Blank lines before the record
-    are skipped.
+    The record ends with the first line after which all quotes are closed. Blank lines before the
+    record are skipped.
     """
     first_line = next((line for line in lines if line.strip()), None)
     if first_line is None:
@@ -122,7 +122,7 @@ def _read_first_record(lines: Iterator[str]) -> list[str]:
 
 
 def _find_separator(header: str, path: Path) -> tuple[str, str]:
-    """Return the separator of a header, and a note if the suffix of the file does not imply it."""
+    """Return the separator of a header, and a note if the file suffix implies another separator."""
     if path.suffix.lower() == ".tsv":
         return "\t", ""
     unquoted = _QUOTED.sub("", header)
@@ -140,8 +140,8 @@ _SEARCH_BYTES = 1 << 22
 def count_simple_rows(path: Path, n_columns: int, separator: str) -> int | None:
     """Count the rows of a simple CSV file, or return None for other files.
 
-    A simple file has no quotes, no blank lines, and no row with more fields than columns. For such
-    a file, reading a single column gives the same values as reading all columns.
+    A simple file has no quotes, no blank lines, and no row with more fields than columns. Polars
+    can read single columns of a simple file.
     """
     n_rows = -1  # The header is not counted.
     remainder = b""
@@ -161,7 +161,7 @@ def count_simple_rows(path: Path, n_columns: int, separator: str) -> int | None:
 
 
 def _count_simple_lines(text: bytes, n_columns: int, separator: str) -> int | None:
-    """Count the lines of a text, or return None if a line is not simple."""
+    """Count the lines of a text, or return None if the text is not simple."""
     text = text.replace(b"\r\n", b"\n") if b"\r" in text else text
     if b'"' in text or b"\r" in text:
         return None
@@ -176,7 +176,7 @@ def _count_simple_lines(text: bytes, n_columns: int, separator: str) -> int | No
 
 # ------------------------------------------------------------------------------------ JSON lines
 def first_keys(path: Path) -> tuple[str, ...]:
-    """Return the keys of the JSON object in the first line, or () for other lines."""
+    """Return the keys of the JSON object in the first line, or () if there is no object."""
     with open_regular_file(path) as file:
         line = next((line for line in read_lines(file, path.name) if line.strip()), "")
     try:
@@ -189,8 +189,8 @@ def first_keys(path: Path) -> tuple[str, ...]:
 def may_repeat_keys(file: IO[bytes], frame: "pl.DataFrame") -> bool:
     """Return whether a line may contain a key twice.
 
-    If no blank follows a key, the file contains '":' at least once per key. If '":' occurs as often
-    as the dataframe has values, no key is repeated.
+    If no blank follows the keys, each key is followed by '":'. If '":' occurs exactly as often as
+    the dataframe has values, no key is repeated.
     """
     n_keys = n_values = 0
     last_byte = b""
@@ -206,7 +206,7 @@ def may_repeat_keys(file: IO[bytes], frame: "pl.DataFrame") -> bool:
 
 
 def has_lone_surrogates(file: IO[bytes]) -> bool:
-    """Return whether a text contains half of a surrogate pair.
+    """Return whether a text contains an incomplete surrogate pair.
 
     Polars replaces such characters by NUL.
     """

@@ -1,4 +1,4 @@
-"""The options of the readers, and `Reading`, the predictions of each split."""
+"""Options of the readers, and the class `Reading`, which contains the predictions of each split."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -48,7 +48,7 @@ class ReadingOptions:
 
     @property
     def non_default(self) -> tuple[str, ...]:
-        """Names of the options that differ from their defaults."""
+        """Names of the options that have no default value."""
         return tuple(f.name for f in fields(self) if getattr(self, f.name) != f.default)
 
 
@@ -104,12 +104,12 @@ class Reading(Mapping[Split, Predictions]):
     Parameters
     ----------
     splits : mapping from split to Predictions
-        Predictions of each split, in order of first appearance. The splits of a file have the same
+        Predictions of each split, in order of first appearance. All splits of a file have the same
         classes.
     notes : tuple of Note
         Remarks on the source, such as the selected columns, dropped rows, labels that are never
-        predicted, and the precision of stored numbers. Warnings come last. They concern a column
-        such as `study` whose values are pooled, repeated ids, and labels of a single class.
+        predicted, and the precision of stored numbers. Warnings come last. Causes are a column such
+        as `study` that is not used to split the rows, repeated ids, and labels of a single class.
     source : str
         Name of the file, of the files or of the object.
 

@@ -1,7 +1,7 @@
-"""Columns that contain numbers or coded text, and the treatment of missing entries.
+"""Columns of numbers or text, and the treatment of missing entries.
 
-The readers convert all files and dataframes to this form, so later steps need neither polars nor
-pandas.
+The readers convert all files and dataframes to these columns, so other modules do not depend on
+polars or pandas.
 """
 
 from dataclasses import dataclass, field, replace
@@ -28,8 +28,7 @@ MISSING = "(missing)"
 class DataColumn:
     """A column of a table.
 
-    The values are numbers of shape (n,), a block of shape (n, ...), or codes of the texts in
-    `texts`.
+    The values are numbers of shape (n,), arrays of shape (n, ...), or indices of texts in `texts`.
     """
 
     #: Name of the column in the file.
@@ -50,7 +49,7 @@ class DataColumn:
 
     @cached_property
     def has_only_integers(self) -> bool:
-        """Whether all numbers that are present are integers or booleans."""
+        """Whether all numbers, except missing entries, are integers or booleans."""
         if self.values.dtype.kind != "f":
             return True
         present = self.values if self.is_missing is None else self.values[~self.is_missing]
@@ -76,7 +75,7 @@ class DataColumn:
         return replace(self, values=values, texts=texts, is_missing=is_missing)
 
     def format_entry(self, row: int) -> str:
-        """Return one entry as text for a message."""
+        """Return an entry as text for a message."""
         if self.is_missing is not None and self.is_missing[row]:
             return MISSING
         if self.texts is not None:
@@ -84,9 +83,9 @@ class DataColumn:
         return str(self.values[row])
 
     def distinct(self) -> tuple[IntArray, list[Any]]:
-        """Return a code for each row, and the distinct values in ascending order.
+        """Return the index of the value of each row, and the distinct values in ascending order.
 
-        If entries are missing, `MISSING` is the last value.
+        If there are missing entries, `MISSING` is the last value.
         """
         if self.values.ndim != 1:
             raise ShapeError(
@@ -104,7 +103,7 @@ class DataColumn:
         return codes, [*names, MISSING]
 
     def _names_of(self, values: Array) -> list[Any]:
-        """Return numbers as they are, and codes as the texts for which they stand."""
+        """Return the numbers, or the texts instead of their indices."""
         if self.texts is None:
             names: list[Any] = values.tolist()
             return names
@@ -128,7 +127,7 @@ class DataColumn:
         return replace(self, values=text_code_by_code[codes], texts=texts[order])
 
     def to_strings(self) -> Array:
-        """Return a text column as an array of str objects, with None for missing entries."""
+        """Return a column of text as an array of str objects, with None for missing entries."""
         texts = [] if self.texts is None else list(self.texts)
         # The code of missing entries is -1, which indexes the last entry.
         string_by_code = np.array([*texts, None], dtype=object)
@@ -137,7 +136,7 @@ class DataColumn:
 
 
 def from_array(values: Array, name: str) -> DataColumn:
-    """Convert a NumPy array to a column. Polars converts arrays that are not numeric."""
+    """Convert a NumPy array to a column. Arrays that are not numeric are converted by polars."""
     if values.dtype.kind == "c":
         raise InputError(f"column {name!r} contains complex numbers; only real numbers are read")
     if values.dtype.kind in "biuf":
@@ -202,7 +201,7 @@ def _from_numbers(series: "pl.Series") -> DataColumn:
 
 
 def _from_text(series: "pl.Series") -> DataColumn:
-    """Convert a polars series to a column of text codes."""
+    """Convert a polars series to a column of text."""
     import polars as pl
 
     dtype_name = str(series.dtype)
@@ -220,7 +219,7 @@ def _from_text(series: "pl.Series") -> DataColumn:
 
 
 def _from_lists(series: "pl.Series") -> DataColumn:
-    """Convert a series of lists of length k to a block of shape (n, k)."""
+    """Convert a series of n lists of length k to an array of shape (n, k)."""
     import polars as pl
 
     lengths = series.list.len() if isinstance(series.dtype, pl.List) else None
@@ -241,7 +240,7 @@ def _from_lists(series: "pl.Series") -> DataColumn:
 def to_number(column: DataColumn, decimal: str = ".") -> DataColumn:
     """Convert a column of text to numbers if every text is a number.
 
-    Files without data types, such as CSV, have such columns. "NA", "N/A", "null" and "None" are
+    This applies to files without data types, such as CSV. "NA", "N/A", "null" and "None" are
     missing numbers. Percentages such as "90%" become fractions.
     """
     if column.texts is None:
@@ -264,7 +263,7 @@ def to_number(column: DataColumn, decimal: str = ".") -> DataColumn:
 
 # --------------------------------------------------------------------------- missing entries
 class NoRowsLeftError(DomainError):
-    """Error that is raised if every row of a table lacks a required value."""
+    """Error that is raised if a required value is missing in every row of a table."""
 
     def __init__(self, message: str, notes: tuple[Note, ...] = (), n_rows: int = 0) -> None:
         super().__init__(message)
@@ -273,7 +272,7 @@ class NoRowsLeftError(DomainError):
 
 @dataclass
 class MissingEntries:
-    """Treatment of the missing entries of a table, with notes on the affected rows."""
+    """Policy for the missing entries of a table, with notes on the affected rows."""
 
     #: One of "error", "drop" and "reject".
     policy: str
@@ -293,8 +292,8 @@ class MissingEntries:
     ) -> DataColumn:
         """Drop rows without a required value such as a label, or raise an error.
 
-        If `may_lack` is True, the policy "reject" drops the rows as well, because a missing grade
-        has no substitute.
+        If `may_lack` is True, the policy "reject" also drops such rows, because nothing can replace
+        a missing grade.
         """
         if column.is_missing is not None:
             is_dropped = self.policy == "drop" or (may_lack and self.policy == "reject")
@@ -308,7 +307,7 @@ class MissingEntries:
     def fill_confidence(self, column: DataColumn) -> DataColumn:
         """Treat missing confidences by the policy.
 
-        The policy "reject" replaces them by the lowest confidence of the column.
+        With the policy "reject", they are replaced by the lowest confidence of the column.
         """
         # A log-probability is -inf if the model assigned probability 0 to the answer.
         is_missing = column.values == -np.inf
@@ -336,15 +335,16 @@ class MissingEntries:
         values[is_missing] = values[is_present].min()
         text = (
             f"have no confidence in {column.name!r} and count as abstentions with the lowest "
-            f"confidence of the column, {values[is_missing][0]!s}"
+            f"confidence of the column, {values[is_missing][0]!s}, also in calibration metrics "
+            "such as the ECE; --missing drop removes these rows"
         )
         self.notes.append(Note(ABSTENTIONS, text, rows=count_rows(is_missing)))
         return DataColumn(column.name, values, None, None, column.dtype_name)
 
     def handle_answers(self, is_missing: BoolArray, name: str, role: str) -> None:
-        """Treat rows without a prediction or class scores by the policy.
+        """Apply the policy to rows without a prediction or without class scores.
 
-        The policy "reject" counts them as abstentions.
+        With the policy "reject", such rows are abstentions.
         """
         if not is_missing.any():
             return
@@ -380,7 +380,7 @@ class MissingEntries:
     def _message(
         self, name: str, is_missing: BoolArray, role: str, *, can_reject: bool = True
     ) -> str:
-        """Describe missing entries in an error message, with the options that treat them."""
+        """Return an error message on missing entries, with the options that treat them."""
         row = int(np.flatnonzero(is_missing)[0])
         remedies = f"{format_option('missing', 'drop')} removes these rows"
         if can_reject and not self.is_chunk:
@@ -395,5 +395,5 @@ class MissingEntries:
 
 
 def count_rows(mask: BoolArray) -> RowCount:
-    """Return the number of rows that a mask selects, and the number of all rows."""
+    """Count the rows that a mask selects, and all rows."""
     return RowCount(int(mask.sum()), mask.size)

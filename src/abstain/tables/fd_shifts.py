@@ -61,7 +61,7 @@ class _Results:
 
 
 def read_folder(path: Path, options: ReadingOptions) -> Reading:
-    """Read a folder of FD-Shifts test results, with each data set as a split."""
+    """Read a folder of FD-Shifts test results. Each data set becomes a split."""
     folder = _find_results_folder(path)
     _check_options(options, path)
     results = _read_class_scores(folder)
@@ -92,7 +92,7 @@ def read_folder(path: Path, options: ReadingOptions) -> Reading:
 def _find_results_folder(path: Path) -> Path:
     """Return the folder with the class scores.
 
-    It is the given folder or a subfolder.
+    This is the given folder or one of its subfolders.
     """
     for folder in (path, path / "test_results"):
         if any((folder / f"{name}.npz").is_file() for name in _OUTPUTS.values()):
@@ -106,7 +106,7 @@ def _find_results_folder(path: Path) -> Path:
 
 
 def _check_options(options: ReadingOptions, path: Path) -> None:
-    """Raise an error if an option does not apply to files without named columns."""
+    """Raise an error if an option requires named columns, which FD-Shifts files do not have."""
     unsupported = [name for name in options.non_default if name not in _SUPPORTED_OPTIONS]
     if unsupported:
         raise InputError(
@@ -174,7 +174,7 @@ def _read_class_scores(folder: Path) -> _Results:
 
 
 def _to_integers(values: Array, file_name: str, description: str) -> IntArray:
-    """Convert floats that must be whole numbers to integers."""
+    """Convert floats to integers, or raise an error for fractions."""
     numbers = values.astype(np.float64)
     is_invalid = ~np.isfinite(numbers) | (np.floor(numbers) != numbers)
     if is_invalid.any():
@@ -188,7 +188,7 @@ def _to_integers(values: Array, file_name: str, description: str) -> IntArray:
 def _merge_unknown_labels(results: _Results, options: ReadingOptions) -> None:
     """Replace labels that are not classes by -1.
 
-    A prediction for such a label is always wrong.
+    Predictions for samples with the label -1 are always wrong.
     """
     is_unknown = (results.labels < 0) | (results.labels >= results.n_classes)
     if is_unknown.any():
@@ -222,11 +222,11 @@ def _add_samples(results: _Results, folder: Path) -> None:
 
 
 def _match_rows(results: _Results, n_file_rows: int, name: str) -> IntArray:
-    """Return the row of another file for each row of class scores, or -1 if unknown.
+    """Return, for each row of class scores, the matching row of another file, or -1 if unknown.
 
-    FD-Shifts may store only a tenth of the corrupted images with the class scores, but all of them
-    in the other file. A formula of FD-Shifts selects that tenth. The rows of other data sets have
-    the same order in both files.
+    The file with class scores may contain only a tenth of the corrupted images, while the other
+    file contains all of them. FD-Shifts selects this tenth by a fixed formula. All other images
+    have the same order in both files.
     """
     n_rows = results.n_rows
     n_extra = n_file_rows - n_rows
@@ -291,7 +291,7 @@ def _add_features(results: _Results, folder: Path) -> None:
 
 
 def _add_confidences(results: _Results, folder: Path, options: ReadingOptions) -> None:
-    """Add the external confidences, including those from Monte Carlo samples."""
+    """Add the external confidences, including means over Monte Carlo samples."""
     values = _load_array(folder, "external_confids", 1)
     if values is not None:
         if values.size != results.n_rows:
@@ -324,7 +324,7 @@ def _add_confidences(results: _Results, folder: Path, options: ReadingOptions) -
 
 # ------------------------------------------------------------------------------------ splits
 def _make_predictions(results: _Results, rows: IntArray, source: str) -> Predictions:
-    """Create the `Predictions` of one data set from its rows."""
+    """Return the `Predictions` of one data set."""
     arguments: dict[str, Any] = {
         results.kind: results.class_scores[rows],
         "labels": results.labels[rows],

@@ -1,4 +1,4 @@
-"""Open files as tables, and describe damaged files in error messages."""
+"""Functions that open files as tables, with error messages for damaged files."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -57,7 +57,7 @@ _MAX_COLUMNS = 200_000
 
 
 def open_table(path: Path) -> DataTable:
-    """Open a file as a table, in the format of its suffix."""
+    """Open a file as a table. Its suffix determines the format."""
     check_exists(path)
     opener = _OPENERS.get(path.suffix.lower())
     if opener is None:
@@ -68,7 +68,7 @@ def open_table(path: Path) -> DataTable:
 
 
 def _unknown_suffix_message(path: Path) -> str:
-    """Describe an unsupported suffix, with a hint on how to convert the file."""
+    """Return an error message on an unsupported suffix, which states how to convert the file."""
     if path.suffix.lower() in {".pkl", ".pickle", ".joblib"}:
         hint = " Save the arrays with `numpy.savez(file, labels=..., logits=...)` instead."
     elif path.suffix.lower() in {".gz", ".zip", ".xz", ".zst", ".bz2"}:
@@ -87,7 +87,7 @@ def _unknown_suffix_message(path: Path) -> str:
 def _open_csv(path: Path) -> DataTable:
     """Open a CSV file as a table.
 
-    The columns of a large and simple file are read separately.
+    If a file is large and simple, only the requested columns are read.
     """
     names, separator, note = read_header(path)
     _check_number_of_columns(len(names), path.name)
@@ -107,7 +107,7 @@ def _open_csv(path: Path) -> DataTable:
 def _csv_errors(path: Path) -> Iterator[None]:
     """Convert polars errors to a FileFormatError.
 
-    If the file is not UTF-8, the error names its encoding.
+    If the file is not encoded in UTF-8, the error message contains the probable encoding.
     """
     try:
         with polars_errors_as_format_errors(path.name, format_name(path)):
@@ -121,7 +121,7 @@ def _csv_errors(path: Path) -> Iterator[None]:
 def _open_columns(path: Path, names: list[str], separator: str, n_rows: int) -> DataTable | None:
     """Open a simple CSV file as a table that reads only the requested columns.
 
-    The result is None if the first rows do not determine the data types of all columns.
+    If the first rows do not determine the data types of all columns, the result is None.
     """
     import polars as pl
 
@@ -141,7 +141,7 @@ def _open_columns(path: Path, names: list[str], separator: str, n_rows: int) -> 
         return frame
 
     def read_typed(requested: tuple[str, ...]) -> "pl.DataFrame":
-        """Read columns with the data types of the first rows, or of all rows if necessary."""
+        """Read columns. Their data types come from the first rows or, if necessary, all rows."""
         if not requested:
             return pl.DataFrame()
         try:
@@ -179,7 +179,7 @@ def read_csv_block(path: Path, block: bytes, source: str) -> DataTable:
 def _read_all_columns(
     path: Path, content: Path | bytes, names: list[str], separator: str
 ) -> DataTable:
-    """Read all columns of a CSV file or a block of the file.
+    """Read all columns of a CSV file or of a block of it.
 
     All rows determine the data types.
     """
@@ -215,7 +215,7 @@ def _read_all_columns(
 
 
 def _find_blank_rows(frame: "pl.DataFrame") -> "pl.Series | None":
-    """Return a mask of the rows without any entry, or None if there is no such row."""
+    """Return a mask of the rows in which all entries are missing, or None if there are none."""
     is_blank = None
     for column in frame.iter_columns():
         is_empty = column.is_null()
@@ -227,7 +227,7 @@ def _find_blank_rows(frame: "pl.DataFrame") -> "pl.Series | None":
 
 
 def format_name(path: Path) -> str:
-    """Return the suffix of a file without the dot, as the name of its format in messages."""
+    """Return the name of a file format for messages, which is the suffix without the dot."""
     return path.suffix.lower().lstrip(".")
 
 
@@ -281,10 +281,10 @@ def scan_rows(path: Path) -> "pl.LazyFrame":
 
 
 def has_rows_index(path: Path) -> bool:
-    """Return whether a file is a Parquet or Arrow file with an index of its rows.
+    """Return whether a file is a Parquet or Arrow file from which ranges of rows can be read.
 
-    The suffix .arrow is used for Arrow files and Arrow streams. Only Arrow files begin with a magic
-    number.
+    The suffix .arrow is used for both Arrow files and Arrow streams. Only Arrow files, which begin
+    with a magic number, have such an index.
     """
     if path.suffix.lower() not in {".feather", ".arrow", ".ipc"}:
         return path.suffix.lower() == ".parquet"
@@ -293,7 +293,7 @@ def has_rows_index(path: Path) -> bool:
 
 
 def count_indexed_rows(path: Path) -> int:
-    """Return the number of rows of a file that has an index of its rows."""
+    """Return the number of rows of a Parquet or Arrow file."""
     import polars as pl
 
     with polars_errors_as_format_errors(path.name, format_name(path)):
@@ -301,9 +301,9 @@ def count_indexed_rows(path: Path) -> int:
 
 
 def open_rows(path: Path, source: str, start: int = 0, stop: int | None = None) -> DataTable:
-    """Open a range of rows of a file that has an index of its rows.
+    """Open a range of rows of a Parquet or Arrow file as a table.
 
-    The table reads only the requested columns.
+    Columns are read only if they are requested.
     """
     is_parquet = path.suffix.lower() == ".parquet"
     if is_parquet:
@@ -381,7 +381,7 @@ def _open_array(path: Path) -> DataTable:
 def are_arrays(paths: Sequence[Path]) -> bool:
     """Return whether all files contain a single array.
 
-    Files with arrays and files with tables cannot be mixed.
+    An error is raised if some files contain arrays and others contain tables.
     """
     array_files = [path for path in paths if path.suffix.lower() == ARRAY_SUFFIX]
     if array_files and len(array_files) < len(paths):
@@ -394,7 +394,7 @@ def are_arrays(paths: Sequence[Path]) -> bool:
 
 
 def open_arrays(paths: Sequence[Path]) -> DataTable:
-    """Open several files with one array each as the columns of one table."""
+    """Open several files, each with a single array, as a table with one column per file."""
     arrays = {}
     for path in paths:
         if path.stem in arrays:
@@ -428,7 +428,7 @@ SUFFIXES = tuple(_OPENERS)
 
 
 def polars_errors_as_format_errors(source: str, format_name: str) -> AbstractContextManager[None]:
-    """Convert the errors of polars for a damaged file to a FileFormatError."""
+    """Convert errors that polars raises for a damaged file to FileFormatError."""
     import polars as pl
 
     # The class of a polars panic does not inherit from Exception.

@@ -22,7 +22,7 @@ def is_dataset(source: object) -> bool:
 
 
 def tables_by_split(source: Any) -> dict[str, DataTable]:
-    """Return the table of each split. A data set without splits has one table named ""."""
+    """Return the table of each split. The table of a data set without splits is named ""."""
     if isinstance(source, Mapping):
         return {
             str(name): _open_dataset(dataset, f"the split {name!r}")
@@ -54,7 +54,7 @@ def is_saved(folder: Path) -> bool:
 
 
 def saved_tables(folder: Path) -> dict[str, DataTable]:
-    """Open the table of each split in a folder. A folder without splits has a table named ""."""
+    """Open the table of each split in a folder, or a single table with the name ""."""
     if not (folder / _SPLITS_FILE).is_file():
         return {"": _open_saved_dataset(folder)}
     names = _read_fields(folder, _SPLITS_FILE).get("splits")
@@ -86,9 +86,9 @@ def _open_saved_dataset(folder: Path) -> DataTable:
 
 
 def _is_plain_name(name: object) -> bool:
-    """Return whether a name contains no folder.
+    """Return whether a file name contains no folder.
 
-    Other names could refer to a file outside the folder of the data set.
+    A name with a folder could refer to a file outside the data set.
     """
     return isinstance(name, str) and Path(name).name == name and name not in {"", ".", ".."}
 

@@ -1,4 +1,4 @@
-"""Convert tables in long form, which have one row for each pair of sample and class."""
+"""Conversion of tables in long form, which have one row for each pair of sample and class."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ _SEPARATOR = ":"
 
 @dataclass(frozen=True)
 class _Samples:
-    """The samples of a table in long form, and the rows of the table that belong to them."""
+    """The samples of a table in long form, and the rows of each sample."""
 
     table: DataTable
     #: Column that contains the names of the samples.
@@ -32,14 +32,14 @@ class _Samples:
     first_rows: IntArray
 
     def format_name(self, row: int) -> str:
-        """Return the name of the sample in a row as text for a message."""
+        """Return the name of the sample in a row, for a message."""
         return self.table.load([self.id_column])[self.id_column].format_entry(row)
 
 
 def to_wide_form(table: DataTable, options: ReadingOptions) -> tuple[DataTable, ReadingOptions]:
-    """Return a table with one row per sample, and the options to read this table.
+    """Return a table with one row per sample, and options for reading this table.
 
-    Without the option `long`, the table and the options are unchanged.
+    If the option `long` is not set, the table and the options are returned unchanged.
     """
     if options.long is None:
         return table, options
@@ -71,7 +71,7 @@ def to_wide_form(table: DataTable, options: ReadingOptions) -> tuple[DataTable, 
 
 
 def _class_scores_option(options: ReadingOptions) -> tuple[str, str]:
-    """Return the kind of the class scores and the name of their column."""
+    """Return the kind of class scores, and the name of the column with the scores."""
     for kind in ("probabilities", "logits"):
         names = getattr(options, kind)
         if len(names) == 1:
@@ -85,10 +85,10 @@ def _class_scores_option(options: ReadingOptions) -> tuple[str, str]:
 def _index_samples(
     ids: DataColumn, split_columns: Iterable[DataColumn]
 ) -> tuple[IntArray, IntArray]:
-    """Return the sample index of each row, and the first row of each sample.
+    """Return the index of the sample of each row, and the first row of each sample.
 
-    Samples are numbered in order of first appearance. Equal names in different splits are different
-    samples.
+    Samples are numbered in order of first appearance. Rows with the same sample name in different
+    splits are different samples.
     """
     if ids.is_missing is not None:
         row = int(np.flatnonzero(ids.is_missing)[0])
@@ -107,7 +107,7 @@ def _index_samples(
 
 
 def _index_rows(samples: _Samples, class_codes: IntArray, class_names: list[str]) -> IntArray:
-    """Return the row of each sample and class. Each pair must have exactly one row."""
+    """Return the row number for each sample and class. Each pair must have exactly one row."""
     n_samples, n_classes = samples.first_rows.size, len(class_names)
     row_index = np.full((n_samples, n_classes), -1, np.int64)  # -1 if there is no row
     rows = np.arange(class_codes.size)
@@ -143,7 +143,7 @@ def _make_table(
     def load(requested: Iterable[str]) -> dict[str, DataColumn]:
         """Load columns by name.
 
-        A column is either new or a column of the table in long form.
+        Columns are new columns, or columns of the table in long form.
         """
         names = tuple(requested)
         long_columns = table.load([name for name in names if name not in new_columns])
@@ -170,7 +170,7 @@ def _make_table(
 def _values_by_sample(samples: _Samples, column: DataColumn) -> DataColumn:
     """Return a column with one entry per sample.
 
-    A column whose values differ within a sample raises an error.
+    An error is raised if the values of a column differ within a sample.
     """
     codes, _ = column.distinct()
     differs = codes != codes[samples.first_rows][samples.sample_index]

@@ -1,9 +1,9 @@
-"""Read arrays of a model output from a JSON object or a file that `torch.save` wrote.
+"""Readers of model outputs in JSON files and in files that `torch.save` wrote.
 
 The code of Zhou et al. (2025) writes ``y_logits`` and ``y_true`` to JSON files. It writes
-``preds_test`` (logits) and ``gt_test`` to files of torch. From files of torch, only tensors, arrays
-of numbers and plain values are read. A pickle with any other object raises an error before the
-object is created.
+``preds_test`` (logits) and ``gt_test`` to files of torch. Files of `torch.save` may contain only
+tensors, arrays of numbers and plain values. If such a file contains any other object, an error is
+raised before the object is created.
 """
 
 import math
@@ -96,7 +96,7 @@ def _table_from_rows(path: Path, rows: list[Any]) -> DataTable:
 def _columns(contents: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the columns by key.
 
-    Pandas may write a column as an object with one field per row.
+    Each column is a list, or an object with one field per row, as pandas writes it.
     """
     columns = list(contents.values())
     is_from_pandas = bool(columns) and all(
@@ -108,7 +108,7 @@ def _columns(contents: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def open_torch(path: Path) -> DataTable:
-    """Open a file with a dictionary of tensors that `torch.save` wrote."""
+    """Open a file in which `torch.save` stored a dictionary of tensors."""
     _check_archive(path)
     if not is_installed("torch"):
         raise MissingInputError(f"{path.name} is read with torch: pip install 'abstain[torch]'")
@@ -126,7 +126,7 @@ def _table_from_arrays(
 ) -> DataTable:
     """Convert arrays to a table.
 
-    If the file has the keys of a known program, arrays that do not have one entry per sample are
+    If the keys are those of a known program, arrays that do not have one entry per sample are
     omitted.
     """
     if not arrays:

@@ -1,4 +1,4 @@
-"""Parse texts as numbers or grades, including missing entries, percentages and words."""
+"""Conversion of texts such as "0.9", "90%", "NA" and "correct" to numbers and grades."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -45,14 +45,14 @@ def parse_numbers(texts: Sequence[str]) -> FloatArray | None:
 
 
 def are_percentages(texts: Sequence[str]) -> bool:
-    """Return whether every text, except missing entries, ends with a percent sign."""
+    """Return whether all texts, except missing entries, end with a percent sign."""
     words = [text.strip() for text in texts]
     present = [word for word in words if word.lower() not in _MISSING_WORDS]
     return bool(present) and all(word.endswith("%") for word in present)
 
 
 def look_like_percentages(values: Array) -> bool:
-    """Return whether numbers are from 0 to 100 and mostly integers, as percentages are."""
+    """Return whether numbers may be percentages: from 0 to 100 and mostly integers."""
     finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
     if values.dtype.kind not in "fiu" or finite.size == 0:
         return False
@@ -79,5 +79,5 @@ GRADE_EXAMPLES: Final = (
 
 
 def grade_of(word: str) -> float | None:
-    """Return the grade that a word stands for, or None if the word is not a grade."""
+    """Return the grade for a word such as "correct", or None if the word is not a grade."""
     return GRADE_BY_WORD.get(word.strip().lower())

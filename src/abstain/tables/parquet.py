@@ -1,7 +1,7 @@
-"""Read and check the row groups, column chunks and page headers of a Parquet file.
+"""Reader of the row groups, column chunks and page headers of a Parquet file, with checks.
 
-Polars reads the values, but it does not report where row groups begin. The positions are needed to
-read each group once and to name a damaged group. Polars also trusts the counts in a file. A
+Polars reads the values but does not report the positions of row groups. The positions are needed to
+read each group once and to name a damaged group. Polars also does not check the counts in a file. A
 negative count in a page header aborts the process, and a damaged footer can make Polars wait
 forever. Therefore, this module checks the counts first. Footers and headers are Thrift structures
 in the compact protocol.
@@ -79,7 +79,7 @@ def read_footer(path: Path) -> tuple[RowGroup, ...]:
 def _read_footer(path: Path, state: tuple[int, int, int]) -> tuple[RowGroup, ...]:
     """Read the footer of a file.
 
-    The `state` of the file is a key of the cache, so an unchanged file is read once.
+    The results are cached by the `state` of the file, so an unchanged file is read once.
     """
     del state
     with open_regular_file(path) as file:
@@ -114,7 +114,7 @@ _FILE: Final[Mapping[int, Any]] = {_ROW_GROUPS: {_COLUMNS: _CHUNK, _N_ROWS: None
 
 
 def _row_group(fields: Mapping[int, Any], pages_end: int) -> RowGroup:
-    """Return a row group, and raise a ValueError if a count or position is impossible."""
+    """Return a row group, or raise a ValueError if a count or position is impossible."""
     n_rows = fields[_N_ROWS]
     chunks = tuple(_chunk(column[_META]) for column in fields[_COLUMNS] if _META in column)
     for chunk in chunks:
@@ -150,8 +150,8 @@ def check_pages(
 ) -> None:
     """Raise an error if page headers contradict the footer.
 
-    Polars allocates memory for the number of values in a page header. The function checks the pages
-    of some columns in a range of rows. Error messages call the rows `source`.
+    Polars would allocate memory for the number of values that a page header states. Only the pages
+    of the given columns and rows are checked. Error messages call the rows `source`.
     """
     groups = _groups_in_range(read_footer(path), start, stop)
     chunks = [chunk for group in groups for chunk in group.chunks if chunk.path[0] in columns]
@@ -219,7 +219,7 @@ class _CompactReader:
         self.data, self.position = data, 0
 
     def read_struct(self, field_tree: Mapping[int, Any] | None) -> dict[int, Any]:
-        """Read the fields of a structure with numbers in `field_tree`, and skip other fields."""
+        """Read the fields whose numbers are in `field_tree`, and skip other fields."""
         field_tree = field_tree or {}
         fields: dict[int, Any] = {}
         number = 0

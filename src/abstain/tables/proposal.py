@@ -1,4 +1,4 @@
-"""Propose how to read the columns of a file; the user confirms the proposals."""
+"""Proposals of how to read the columns of a file, which the user confirms."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -93,7 +93,7 @@ _MAX_SHARE_UNKNOWN: Final = 0.9
 
 @dataclass(frozen=True)
 class ColumnProposal:
-    """A proposed role of a column or of a family of columns.
+    """A proposed role of a column or of several columns.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class ColumnProposal:
         An option of `read_predictions` such as "label", "logits" or "by", or "unused" for class
         scores that are not read.
     columns : tuple of str
-        Names of the columns. A name that begins with "-" stands for a negated column.
+        Names of the columns. If a name begins with "-", the values of the column are negated.
     reason : str
         The reason for the proposal.
     is_default : bool
@@ -117,8 +117,8 @@ class ColumnProposal:
 def propose(table: DataTable) -> tuple[ColumnProposal, ...]:
     """Propose roles for the columns of a table from their names and values.
 
-    The function `read_predictions` does not use the values, because the user does not confirm its
-    selection.
+    In contrast, `read_predictions` selects columns by name only, because the user does not confirm
+    its selection.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def propose(table: DataTable) -> tuple[ColumnProposal, ...]:
 
 
 def _find_role(proposals: Iterable[ColumnProposal], role: str) -> str | None:
-    """Return the first column that is proposed for a role, or None."""
+    """Return the first column that is proposed for a role, or None if there is none."""
     return next((p.columns[0] for p in proposals if p.role == role), None)
 
 
@@ -180,13 +180,13 @@ def _numeric_columns(table: DataTable) -> list[str]:
 
 
 def _bare_name(name: str) -> str:
-    """Return a name in lower case, without words such as "test" that describe a data set."""
+    """Return a name in lower case without words such as "test", which describe a data set."""
     words = "".join(name.split()).casefold().replace("-", "_").split("_")
     return "_".join(word for word in words if word not in _DATA_WORDS)
 
 
 def _first_rows(table: DataTable, names: Sequence[str]) -> list[Array]:
-    """Return the values of the first rows of each column."""
+    """Return the values of each column in the first rows."""
     rows = np.arange(min(table.n_rows, _N_FIRST_ROWS))
     return [column.values for column in table.select_rows(rows).load(names).values()]
 
@@ -199,7 +199,7 @@ def _distinct_values(table: DataTable, name: str) -> list[Any]:
 def _propose_truth(table: DataTable) -> list[ColumnProposal]:
     """Propose a label and a prediction.
 
-    If label and prediction are free texts, a grade is proposed.
+    If labels and predictions are free texts, a grade is proposed instead.
     """
     proposals: dict[str, ColumnProposal] = {}
     for role in ("label", "prediction", "correct", "loss"):
@@ -234,9 +234,9 @@ def _propose_default_name(table: DataTable, role: str) -> ColumnProposal | None:
 
 
 def _propose_likely_name(table: DataTable, role: str) -> ColumnProposal | None:
-    """Propose a column with a likely name for a role.
+    """Propose a column whose name is common for a role.
 
-    Words that describe a data set are ignored.
+    Words in the name that describe a data set are ignored.
     """
     if role == "correct" and table.grade_columns:
         reason = f"the first of {len(table.grade_columns)} grades in the log"
@@ -258,7 +258,7 @@ def _propose_likely_name(table: DataTable, role: str) -> ColumnProposal | None:
 
 
 def _grade_columns(table: DataTable) -> list[str]:
-    """Return the columns that have a likely name for grades and contain grades."""
+    """Return the columns that contain grades and have a common name for grades."""
     likely_names = {*_LIKELY_NAMES["correct"], *DEFAULT_NAMES["correct"]}
     grade_columns = list(table.grade_columns)
     for name in _flat_columns(table):
@@ -278,13 +278,13 @@ def _is_grade(table: DataTable, name: str) -> bool:
 
 
 def _is_free_text(table: DataTable, name: str) -> bool:
-    """Return whether a column contains mostly different texts, unlike a column of classes."""
+    """Return whether most texts of a column are different, unlike in a column of classes."""
     texts = table.load([name])[name].texts
     return texts is not None and texts.size > max(2, table.n_rows // 2)
 
 
 def _find_correct_rows(table: DataTable, proposals: Sequence[ColumnProposal]) -> BoolArray | None:
-    """Return a mask of the correct rows, or None if the proposals do not determine it."""
+    """Return a mask of the correct predictions, or None if no proposal defines them."""
     label = _find_role(proposals, "label")
     prediction = _find_role(proposals, "prediction")
     if label is not None and prediction is not None:
@@ -308,7 +308,7 @@ def _find_correct_rows(table: DataTable, proposals: Sequence[ColumnProposal]) ->
 def _propose_scores(table: DataTable, label: str | None) -> list[ColumnProposal]:
     """Propose one set of class scores, preferably probabilities.
 
-    Other class scores of the same kind are proposed as unused.
+    For other class scores of the same kind, the role "unused" is proposed.
     """
     candidates = _propose_arrays(table)
     families = [names for _, names in class_score_families(table)]
@@ -356,7 +356,7 @@ def _propose_arrays(table: DataTable) -> list[ColumnProposal | None]:
 
 
 def _propose_kind(names: tuple[str, ...], values: Array) -> ColumnProposal | None:
-    """Propose that class scores are probabilities or logits, or return None for other values."""
+    """Propose whether class scores are probabilities or logits, or return None if neither fits."""
     has_scores = np.isfinite(values).all(1) & (values != 0).any(1)
     has_no_scores = np.isnan(values).all(1) | (values == 0).all(1)
     if not has_scores.any() or not (has_scores | has_no_scores).all():
@@ -379,7 +379,7 @@ def _count_classes(table: DataTable, scores: ColumnProposal) -> int:
 
 
 def _propose_label_of_scores(table: DataTable, scores: ColumnProposal) -> list[ColumnProposal]:
-    """Propose the only integer column whose values can be labels of the class scores."""
+    """Propose an integer column whose values can be labels, if there is only one such column."""
     n_classes = _count_classes(table, scores)
     candidates = []
     for name in _numeric_columns(table):
@@ -397,7 +397,7 @@ def _propose_label_of_scores(table: DataTable, scores: ColumnProposal) -> list[C
 
 
 def _propose_missing_scores(table: DataTable, scores: ColumnProposal) -> Iterator[ColumnProposal]:
-    """Propose how to treat rows without class scores, if there are such rows."""
+    """Propose how to treat rows without class scores, if there are any."""
     n_columns = len(scores.columns)
     if table.n_rows * n_columns > _MAX_ENTRIES:
         table = table.select_rows(np.arange(_N_FIRST_ROWS))
@@ -410,7 +410,7 @@ def _propose_missing_scores(table: DataTable, scores: ColumnProposal) -> Iterato
 
 
 def _propose_rejection(is_missing: BoolArray, description: str) -> Iterator[ColumnProposal]:
-    """Propose to count rows with missing entries as abstentions, if there are such rows."""
+    """Propose to treat rows with missing entries as abstentions, if there are any."""
     if is_missing.any():
         share = f"{is_missing.sum():,} of {is_missing.size:,} rows have no {description}"
         yield ColumnProposal("missing", ("reject",), f"{share} and count as abstentions")
@@ -419,7 +419,7 @@ def _propose_rejection(is_missing: BoolArray, description: str) -> Iterator[Colu
 def _propose_unknown_labels(
     table: DataTable, scores: ColumnProposal, label: str | None
 ) -> Iterator[ColumnProposal]:
-    """Propose that labels without a class score are unknown classes."""
+    """Propose to treat labels without a class score as unknown classes."""
     if label is None:
         return
     column = table.load([label])[label]
@@ -464,7 +464,7 @@ def _propose_long_form(table: DataTable, used: set[str]) -> Iterator[ColumnPropo
 
 # ------------------------------------------------------------------------------------ others
 def _propose_splits(table: DataTable, used: set[str]) -> Iterator[ColumnProposal]:
-    """Propose columns with the name of a split and few values."""
+    """Propose columns that have few values and a common name for a split."""
     by = []
     for name in map(table.find, _SPLIT_COLUMNS):
         if name is None or name in used or name not in _flat_columns(table):
@@ -480,7 +480,8 @@ def _propose_confidences(
 ) -> list[ColumnProposal]:
     """Propose confidences with default names.
 
-    If there are neither default names nor class scores, columns of decimals are proposed.
+    If there are no columns with default names and no class scores, columns of decimals are
+    proposed.
     """
     used = _columns_of(proposals) | set(_grade_columns(table))
     used |= {name for _, names in class_score_families(table) for name in names}
@@ -506,7 +507,7 @@ def _propose_confidences(
 
 
 def _may_be_confidence(name: str, values: Array) -> bool:
-    """Return whether a column contains decimals, or percentages under the name of a confidence."""
+    """Return whether a column contains decimals, or percentages and is named as a confidence."""
     has_typical_name = any(word in name.lower() for word in _STATED_CONFIDENCE_WORDS)
     if has_typical_name and look_like_percentages(values):
         return True
@@ -517,7 +518,7 @@ def _may_be_confidence(name: str, values: Array) -> bool:
 def _with_direction(name: str, values: Array, is_correct: BoolArray | None) -> ColumnProposal:
     """Propose a confidence, and negate it if correct answers have lower values.
 
-    If the values do not determine the direction, the name does.
+    If the values do not determine the direction, the name is used.
     """
     auroc = None if is_correct is None else _clear_auroc(values, is_correct)
     if auroc is None:
@@ -539,9 +540,9 @@ def _with_direction(name: str, values: Array, is_correct: BoolArray | None) -> C
 
 
 def _clear_auroc(values: Array, is_correct: BoolArray) -> float | None:
-    """Return the AUROC of correct against wrong answers.
+    """Return the AUROC of a column for the distinction between correct and wrong answers.
 
-    The result is None if there are few answers or if the AUROC is near 1/2.
+    If there are few answers or the AUROC is near 1/2, the result is None.
     """
     is_finite = np.isfinite(values)
     is_correct, values = is_correct[is_finite], values[is_finite]
@@ -555,7 +556,7 @@ def _clear_auroc(values: Array, is_correct: BoolArray) -> float | None:
 def _propose_confidence_options(
     table: DataTable, confidences: Sequence[ColumnProposal]
 ) -> Iterator[ColumnProposal]:
-    """Propose options for percentages and for rows without a confidence."""
+    """Propose options for confidences in percent and for rows without a confidence."""
     names = []
     for proposal in confidences:
         for name in proposal.columns:

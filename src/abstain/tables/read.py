@@ -1,4 +1,4 @@
-"""Read files, dataframes and arrays as `Predictions`."""
+"""Functions that read files, dataframes and arrays as `Predictions`."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
@@ -46,9 +46,9 @@ def read_predictions(
 ) -> Reading:
     """Read predictions from files, dataframes or arrays.
 
-    The reader finds a column that no option names by a default name, regardless of case and spaces.
-    The notes of the result list the selected columns. Class scores must be declared as logits or
-    probabilities.
+    If no option names a column, the reader searches for a default name, regardless of case and
+    spaces. The selected columns are listed in the notes of the result. Class scores are read only
+    if they are declared as logits or probabilities.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def read_predictions(
         score.
     confidence : str or sequence of str, optional
         Columns with confidences; higher is more confident. Patterns such as "conf_*" are allowed.
-        Default: the first of confidence, conf, score, and every column whose name starts with
-        ``confidence_``. Each confidence is named after its column.
+        Default: the first of confidence, conf, score, and all columns whose names start with
+        ``confidence_``. The name of a confidence is the name of its column.
     logits, probabilities : str or sequence of str, optional
         Columns with class scores: a pattern ("p_*"), a list, or one column of lists. The class
         names are the column names without their common prefix.
@@ -77,7 +77,7 @@ def read_predictions(
         Columns whose values define the splits.
     unknown_label : label or sequence of labels, optional
         Labels of samples of unknown classes, whose predictions are always wrong. If there are class
-        scores, "*" selects all labels without a column of class scores.
+        scores, "*" means all labels that have no column of class scores.
     missing : {"error", "drop", "reject"}, default "error"
         Treatment of missing confidences, predictions and class scores. "error" raises an error.
         "drop" drops the rows. "reject" counts the rows as abstentions: a missing confidence becomes
@@ -89,27 +89,28 @@ def read_predictions(
         Default: the first of correct, is_correct, graded_correct, verdict, unless label and
         prediction both exist.
     loss : str, optional
-        Column with a custom, non-negative loss. Default: loss, if no other column defines
-        correctness.
+        Column with a custom, non-negative loss. Default: the column loss, if no other column
+        defines correctness.
     group, weight, id : str, optional
         Columns with the group, the frequency weight and the name of each sample.
     lower_is_safer : bool, str or sequence of str, default False
         Names of confidences that are uncertainties, or True for all confidences. The reader negates
-        them and prefixes their names with "-", so "entropy" becomes "-entropy".
+        them and adds "-" to their names, so "entropy" becomes "-entropy".
     renormalize : bool, default False
-        Whether to accept probabilities whose sum differs from 1 by more than the rounding error.
-        Each row is then divided by its sum.
+        Whether to accept probabilities whose sum differs from 1 by more than the rounding error. In
+        this case, each row of probabilities is divided by its sum.
     masked : bool, default False
         Whether to accept logits of -inf, which mark classes that are impossible for a sample.
     unlabeled : bool, default False
         Whether to read unlabeled data. Labels and correctness are then ignored.
     long : str, optional
-        Column with the class of each row, for a table in long form. Such a table has one row for
-        each pair of sample and class. `logits` or `probabilities` then names the only column of
-        class scores, and `id` names the column of sample names.
+        Column with the class of each row, for a table in long form. A table in long form has one
+        row for each pair of sample and class. `logits` or `probabilities` then names the only
+        column of class scores, and `id` names the column of sample names.
     percent : bool, str or sequence of str, default False
         Names of confidences that are percentages from 0 to 100, or True for all confidences. The
-        reader divides them by 100. Without this option, only texts such as "90%" are divided.
+        reader divides them by 100. By default, only texts with a percent sign, such as "90%", are
+        divided by 100.
     decimal : {".", ","}, default "."
         Decimal mark of the numbers in text files.
 
@@ -133,10 +134,8 @@ def read_predictions(
     MissingInputError
         If no column defines correctness or no column defines a confidence.
 
-    Notes
-    -----
-    Files are never unpickled. From files of torch, only tensors, arrays of numbers and plain values
-    are read. Numbers keep the precision in which they are stored.
+    Notes ----- Files are never unpickled. Files of `torch.save` may contain only tensors, arrays of
+    numbers and plain values. Numbers keep the precision in which they are stored.
 
     In NPZ files and mappings, the following keys are read by default because they identify their
     contents: logits, probabilities (or probs), group, weight, ids and features. The keys
@@ -205,8 +204,8 @@ def _read_path(path: Path, options: ReadingOptions) -> Reading:
 def _read_files(sources: Sequence[Any], options: ReadingOptions) -> Reading:
     """Read several files.
 
-    Each file is a value of the split column "file". Files with a single array are columns of one
-    table.
+    The name of each file is the value of the split column "file". Files that contain a single array
+    become the columns of one table.
     """
     if not sources or not all(isinstance(source, str | Path) for source in sources):
         raise InputError(f"a list as `source` must contain paths; got {list(sources)[:3]!r}")
@@ -225,9 +224,9 @@ def _read_files(sources: Sequence[Any], options: ReadingOptions) -> Reading:
 
 
 def _read_tables(tables: Mapping[str, DataTable], column: str, options: ReadingOptions) -> Reading:
-    """Read several tables, whose names are values of a split column.
+    """Read several tables. The name of each table is the value of a split column.
 
-    A single table without a name has no split column.
+    If there is a single table without a name, there is no such column.
     """
     if list(tables) == [""]:
         return _read_table(tables[""], options)
@@ -238,7 +237,7 @@ def _read_tables(tables: Mapping[str, DataTable], column: str, options: ReadingO
 def _combine(readings: Mapping[str, Reading], column: str) -> Reading:
     """Combine named readings into one reading.
 
-    The names are values of the first split column.
+    The name of each table is the value of the first split column.
     """
     splits: dict[Split, Predictions] = {}
     notes: list[Note] = []

@@ -39,12 +39,13 @@ def write_results(rows: Any, out_dir: str | Path, *, name: str = "results") -> R
     """Write rows of results to `results.parquet` and `results.csv` in a folder.
 
     The function writes each file under a temporary name and then renames it, so the folder never
-    contains an incomplete file. Numbers keep full double precision. NaN is NaN in Parquet and "NaN"
-    in CSV. None is null in Parquet and an empty cell in CSV.
+    contains an incomplete file. Numbers keep full double precision. NaN is stored as NaN in Parquet
+    and as "NaN" in CSV. None is stored as null in Parquet and as an empty cell in CSV.
 
     In the CSV file, texts that a spreadsheet would execute as a formula get a leading apostrophe.
     Such texts are not numbers and start with =, +, - or @ (also full-width or after spaces), with a
-    tab or with a line end. The names of columns are escaped in the same way and remain distinct.
+    tab or with a line end. Column names are escaped in the same way, and different names remain
+    different.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ def _to_polars(rows: Any) -> "pl.DataFrame":
 def _to_list(column: DataColumn) -> list[Any]:
     """Return the values of a column as a list.
 
-    A missing value is NaN in a column of floats and None in other columns.
+    Missing values are NaN in a column of floats, and None in other columns.
     """
     if column.is_text:
         return list(column.to_strings().tolist())
@@ -130,7 +131,7 @@ def _to_list(column: DataColumn) -> list[Any]:
 def _columns_from_rows(rows: Sequence[Any]) -> dict[str, list[Any]]:
     """Return the values of each column.
 
-    A value is None if the row lacks the column.
+    If a row has no value in a column, the value is None.
     """
     columns: dict[str, list[Any]] = {}
     for i, row in enumerate(rows):
@@ -150,7 +151,7 @@ def _columns_from_rows(rows: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def _to_scalar(value: Any, name: str, row: int) -> Any:
-    """Return a value as a Python scalar, or raise an error if it is not a scalar."""
+    """Convert a value to a Python scalar, or raise an error if it is not a scalar."""
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if value is not None and not isinstance(value, bool | int | float | str):
@@ -198,7 +199,7 @@ def escape_formulas(frame: "pl.DataFrame") -> "pl.DataFrame":
 
 
 def _escape_names(names: list[str]) -> dict[str, str]:
-    """Return new names for columns whose names are formulas.
+    """Return new names for columns whose names a spreadsheet would execute.
 
     All names remain distinct.
     """

@@ -1,4 +1,4 @@
-"""Functions that save rules, calibrations, fitted scores and monitors to files and load them."""
+"""Functions that save rules, calibrations, fitted scores and monitors to files, and load them."""
 
 import io
 import json
@@ -28,12 +28,12 @@ from abstain.typing import Array
 
 
 class Stored(Protocol):
-    """A record that is saved as JSON fields and arrays. Its field `kind` selects the reader."""
+    """An object that is saved as JSON fields and arrays. Its field `kind` selects the reader."""
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the JSON fields and the arrays of the object.
 
-        The reader of this kind accepts them.
+        The reader for the kind of the object accepts both.
         """
         ...
 
@@ -50,10 +50,9 @@ READERS.update(dict.fromkeys(Calibration.classes_by_kind, calibration_from_json)
 
 
 def _register_reader(module: str, kind: str, readers: dict[str, Callable[..., Any]]) -> None:
-    """Register a reader for one kind of object, which is imported when a file is read.
+    """Register a reader for one kind of object. Its module is imported when such a file is read.
 
-    The imported module replaces this reader by its own reader. The module may belong to a higher
-    layer of the package.
+    On import, the module registers its own reader for this kind.
     """
 
     def read(*contents: Any) -> Any:
@@ -102,11 +101,10 @@ def save(obj: Saved, path: str | Path) -> Path:
         If the object cannot be saved, if the suffix does not match the object, or if the file
         cannot be written.
 
-    Notes
-    -----
-    The function writes the file under a temporary name and then renames it, so the folder never
-    contains an incomplete file. Numbers keep full double precision, so a loaded object returns
-    exactly the same results. Only the score "knn" stores the training features, which it needs.
+    Notes ----- The function writes the file under a temporary name and then renames it, so the
+    folder never contains an incomplete file. Numbers keep full double precision, so a loaded object
+    returns exactly the same results. The training features are stored only for the score "knn",
+    which needs them.
 
     Examples
     --------
@@ -214,7 +212,7 @@ def _to_archive(obj: Any) -> bytes:
 
 
 def _check_class_names(fields: dict[str, Any]) -> None:
-    """Raise an error if JSON would change the type of a class name."""
+    """Raise an error if a class name has a type that JSON cannot represent."""
     classes = fields.get("classes")
     for name in classes if isinstance(classes, tuple) else ():
         if not isinstance(name, _CLASS_NAME_TYPES):

@@ -1,4 +1,4 @@
-"""Tables of named columns that are loaded when they are needed."""
+"""Tables of named columns, which are loaded when they are needed."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -66,7 +66,8 @@ class DataTable:
     def find(self, name: str) -> str | None:
         """Return the column with this name.
 
-        If there is none, the only column that differs in case or spaces matches.
+        If there is no such column, the name may differ in case or spaces from the name of one
+        column.
         """
         if name in self.kind_by_column:
             return name
@@ -90,15 +91,15 @@ class DataTable:
         return self.loader(tuple(dict.fromkeys(names)))
 
     def with_loaded_columns(self, names: Iterable[str]) -> "DataTable":
-        """Return the table with the named columns in memory.
+        """Return the table after loading the named columns into memory.
 
-        Later steps then do not read these columns again.
+        These columns are not read again.
         """
         columns = self.load(names)
         return replace(self, loader=lambda requested: {name: columns[name] for name in requested})
 
     def with_numbers(self, decimal: str) -> "DataTable":
-        """Convert texts such as "90%", and texts with a decimal comma, to numbers."""
+        """Convert texts such as "90%" and "0,9" to numbers."""
         symbols = ("%", ",") if decimal == "," else ("%",)
         numbers: dict[str, DataColumn] = {}
         text_names = [name for name, kind in self.kind_by_column.items() if kind == "text"]
@@ -162,9 +163,9 @@ def kind_of_dtype(dtype: "pl.DataType") -> Kind:
 
 @dataclass(frozen=True)
 class LeafColumn:
-    """The position of values in a dataframe.
+    """The location of values in a dataframe.
 
-    The position is the name of a column, followed by field names if the column is nested.
+    The location is the name of a column. In a nested column, the names of fields follow.
     """
 
     #: Name of the column in the file.
@@ -174,7 +175,7 @@ class LeafColumn:
     dtype: "pl.DataType"
 
     def values(self, frame: "pl.DataFrame", name: str) -> "pl.Series":
-        """Return the values at this position as a series with a new name."""
+        """Return the values at this location as a series with a new name."""
         series = frame[self.parent]
         for field_name in self.fields:
             series = series.struct.field(field_name)
@@ -184,8 +185,8 @@ class LeafColumn:
 def leaf_columns(schema: "Mapping[str, pl.DataType]") -> dict[str, LeafColumn]:
     """Return the flat columns and the nested fields of a schema, by name.
 
-    The name of a nested field is a path such as judge.verdict. If a column has the same name, the
-    name refers to the column.
+    The name of a nested field is a path such as judge.verdict. If there is also a column with this
+    name, the name refers to the column.
     """
     return {
         name: leaf
@@ -196,7 +197,7 @@ def leaf_columns(schema: "Mapping[str, pl.DataType]") -> dict[str, LeafColumn]:
 
 
 def _iter_leaf_columns(column: LeafColumn) -> Iterator[tuple[str, LeafColumn]]:
-    """Yield the name and position of each value of a column, including nested fields."""
+    """Yield the name and the location of the values of a column, or of each nested field."""
     import polars as pl
 
     if isinstance(column.dtype, pl.Struct) and column.dtype.fields:
@@ -228,7 +229,7 @@ def from_scan(
         return read(tuple(dict.fromkeys(leaves[name].parent for name in names)))
 
     def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
-        """Load columns by name, one text column at a time."""
+        """Load columns by name. Columns of text are loaded one at a time."""
         # As codes, a column of text needs much less memory than as text.
         text_columns = [name for name in names if kind_by_column[name] == "text"]
         other_columns = [name for name in names if kind_by_column[name] != "text"]
@@ -270,7 +271,7 @@ def from_frame(native: Any, source: str = "the dataframe") -> DataTable | None:
 
 
 def _from_arrow(native: Any, source: str) -> DataTable:
-    """Convert Arrow data, such as a RecordBatch of pyarrow, to a table."""
+    """Convert Arrow data, such as a `RecordBatch` of pyarrow, to a table."""
     import polars as pl
 
     with library_errors_as_format_errors(
@@ -323,7 +324,7 @@ def _kind_of_narwhals(dtype: Any) -> Kind:
 
 
 def _from_narwhals(series: "nw.Series[Any]", name: str) -> DataColumn:
-    """Convert a column of pandas or a similar library without pyarrow."""
+    """Convert a column of pandas or of a similar library without the use of pyarrow."""
     is_missing = series.is_null().to_numpy()
     values = series.to_numpy()
     if values.dtype.kind in "biuf" or not is_missing.any():
@@ -348,7 +349,7 @@ def from_arrays(arrays: Mapping[str, Any], source: str) -> DataTable:
 def from_archive(archive: Archive) -> DataTable:
     """Create a table from an archive of arrays.
 
-    The table reads only the requested arrays.
+    Arrays are read only if they are requested.
     """
 
     def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
@@ -380,7 +381,8 @@ def _kind_of_array(array: Array | Header) -> Kind:
 def _most_common_length(length_by_key: dict[str, int], source: str) -> int:
     """Return the most common length of the arrays.
 
-    Other arrays, such as the weights of a layer, may have another length.
+    This length is the number of samples, because other arrays, such as layer weights, differ in
+    length.
     """
     if not length_by_key:
         raise InputError(f"{source} contains no arrays")

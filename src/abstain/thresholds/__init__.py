@@ -1,8 +1,8 @@
 """Decision rules, their guarantees, and checks of decision rules on other data.
 
 Every function that selects a threshold returns a `DecisionRule`, which accepts a sample if
-confidence >= threshold. A decision rule has parts if each group has its own threshold, or if one
-threshold has several limits.
+confidence >= threshold. A decision rule with a threshold for each group, or with several risk
+limits, consists of parts, which are decision rules too.
 """
 
 from abstain.thresholds import certified, conformal, empirical

@@ -1,4 +1,4 @@
-"""Construction of a `DecisionRule` from a tie group, and validation of arguments of rules."""
+"""Create a `DecisionRule` from a tie group, and validate the arguments of rules."""
 
 import math
 from typing import Final, NamedTuple
@@ -20,7 +20,7 @@ MAX_COUNT: Final = 10**15
 
 
 class RuleTarget(NamedTuple):
-    """The target of a rule and the guarantee of this target."""
+    """The target of a decision rule, and the guarantee that the target holds."""
 
     method: str
     target: float
@@ -42,10 +42,10 @@ def build_rule(
     has_losses: bool = True,
     threshold: float | None = None,
 ) -> DecisionRule:
-    """Return the rule that accepts the tie groups up to an index.
+    """Return the rule that accepts all tie groups up to and including an index.
 
-    By default, the threshold is the confidence of the last accepted group. Another threshold must
-    accept the same samples.
+    By default, the threshold is the confidence of the last accepted group. A threshold that the
+    caller passes must accept the same samples.
     """
     groups = s.groups
     weight, loss = float(groups.cumulative_weight[index]), float(groups.cumulative_loss[index])
@@ -71,7 +71,7 @@ def build_rule(
 def build_unattainable_rule(
     s: Scored, aim: RuleTarget, reason: str, *, has_losses: bool = True
 ) -> DecisionRule:
-    """Return a rule without a threshold that states the reason."""
+    """Return a rule that has no threshold and states the reason."""
     has_samples = s.confidence.size > 0
     return DecisionRule(
         method=aim.method,
@@ -112,7 +112,7 @@ def check_calibration_data(
 
 
 def check_no_weights(weight: AnyArray | None, *, method: str) -> None:
-    """Raise InputError if weights are passed, because the proofs of guarantees exclude weights."""
+    """Raise InputError if weights are passed, because no guarantee is proven for them."""
     if weight is not None:
         raise InputError(
             f"`weight` must be None for {method}: its guarantee holds for independent samples of "
@@ -123,7 +123,7 @@ def check_no_weights(weight: AnyArray | None, *, method: str) -> None:
 
 
 def check_open_interval(x: float, name: str, *, high: float = 1.0, hint: str = "") -> float:
-    """Validate a number strictly between 0 and `high`."""
+    """Validate a number between 0 and `high`, which are excluded."""
     value = checks.number(x, name)
     if 0 < value < high:
         return value
@@ -134,13 +134,13 @@ def check_open_interval(x: float, name: str, *, high: float = 1.0, hint: str = "
 
 
 def check_max_risk(x: float, *, high: float = 1.0) -> float:
-    """Validate a risk that a rule guarantees."""
+    """Validate the maximum risk that a rule guarantees."""
     hint = "No number of samples certifies a risk of 0; pass the largest acceptable risk."
     return check_open_interval(x, "max_risk", high=high, hint=hint)
 
 
 def check_not_percent(target: float, largest: float) -> None:
-    """Raise DomainError for a target above the largest loss, which is often a percentage."""
+    """Raise DomainError for a target above the largest loss, such as a target in percent."""
     if target > max(largest, 1.0):
         raise DomainError(
             f"`max_risk` must be at most the largest loss, {largest:g}; got "
@@ -156,7 +156,7 @@ def check_delta(x: float) -> float:
 
 
 def format_count(count: float) -> str:
-    """Return a required number of samples, rounded up, as text."""
+    """Format a required number of samples, rounded up, as text."""
     return f"{math.ceil(count):,}" if count < MAX_COUNT else "more than 1e15"
 
 

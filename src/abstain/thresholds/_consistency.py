@@ -1,4 +1,4 @@
-"""Consistency of the fields and parts of a `DecisionRule`."""
+"""Check that the fields and parts of a `DecisionRule` are consistent."""
 
 from typing import Any, Final
 
@@ -7,7 +7,7 @@ from abstain.thresholds.catalogue import RULES
 
 
 def check_consistency(r: Any) -> None:
-    """Raise DomainError if valid fields of a rule contradict each other."""
+    """Raise DomainError if fields of a rule contradict each other."""
     _check_threshold(r)
     _check_counts(r)
     _check_calibration_results(r)
@@ -36,7 +36,7 @@ def _check_counts(r: Any) -> None:
 
 
 def _check_calibration_results(r: Any) -> None:
-    """Compare coverage and risk on the calibration data with the counts."""
+    """Check that the coverage and the risk on the calibration data agree with the counts."""
     n, accepted, coverage, risk = r.n, r.accepted, r.coverage, r.risk
     if (coverage is None) != (n == 0):
         message = f"must be null if and only if n is 0; got {coverage!r}, n = {n}"
@@ -55,23 +55,23 @@ def _check_calibration_results(r: Any) -> None:
 
 
 def _risk_contradicts_failures(r: Any) -> bool:
-    """Return True if the risk is not the share of failures, or is positive without failures."""
+    """Return whether the recorded risk contradicts the recorded number of failures."""
     if r.method in RULES and RULES[r.method].is_binary:
         return bool(abs(r.risk - r.failures / r.accepted) > 1e-9)
     return bool(r.risk > 0 and r.failures == 0)
 
 
 def _coverage_contradicts_counts(r: Any) -> bool:
-    """Return True if the coverage without weights is not the share of accepted samples.
+    """Return whether the recorded coverage contradicts the recorded number of accepted samples.
 
-    The weights of a rule with a guarantee can only be density ratios for another population.
+    If a rule has a guarantee and weights, the weights are density ratios for another population.
     """
     is_unweighted = r.guarantee != "none" and not r.population
     return bool(is_unweighted and abs(r.coverage - r.accepted / r.n) > 1e-9)
 
 
 def _check_guarantee(r: Any) -> None:
-    """Compare the guarantee with the target, delta, bound and population."""
+    """Check that the guarantee agrees with the target, delta, bound and population."""
     if r.guarantee != "none":
         _check_target_and_delta(r)
         _check_bound(r)
@@ -88,7 +88,7 @@ def _check_guarantee(r: Any) -> None:
 
 
 def _check_target_and_delta(r: Any) -> None:
-    """Check target and delta of a rule with a guarantee."""
+    """Check the target and delta of a rule with a guarantee."""
     if r.method != "given" and r.guarantee not in RULES[r.method].guarantees:
         message = f"must be a guarantee of {r.method!r}; got {r.guarantee!r}"
         _raise_contradiction("guarantee", message)
@@ -103,7 +103,7 @@ def _check_target_and_delta(r: Any) -> None:
 
 
 def _check_bound(r: Any) -> None:
-    """Compare the bound with the target and with the observed value."""
+    """Check that the bound agrees with the target and with the observed value."""
     if r.threshold is None:
         return
     bound, target = r.bound, r.target
@@ -127,9 +127,10 @@ def _check_bound(r: Any) -> None:
 
 
 def _observed_value(r: Any) -> float | None:
-    """Return the guaranteed number on the calibration data, or None for a delta above 1/2.
+    """Return the observed value of the guaranteed quantity, or None for a delta above 1/2.
 
-    For a delta above 1/2, a bound may be on the other side of the observed number.
+    For a delta above 1/2, an upper bound may lie below the observed value, and a lower bound above
+    it.
     """
     coverage, risk = r.coverage, r.risk
     if (r.delta or 0.0) > 0.5 or coverage is None:
@@ -152,7 +153,7 @@ def parts_with_target(parts: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def summarize_parts(per: str, parts: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the fields of a rule that its parts determine."""
+    """Compute the fields of a rule that follow from its parts."""
     if not parts:
         raise InputError("`parts` of a decision rule is empty; at least one part is needed")
     targeted = parts_with_target(parts)
@@ -203,7 +204,7 @@ def _limit_targets(rule: Any) -> tuple[Any, ...]:
 
 
 def check_parts(rule: Any) -> None:
-    """Raise InputError if the parts contradict each other or the other fields of the rule."""
+    """Raise InputError if the parts of a rule contradict each other or its other fields."""
     names = list(rule.names)
     if len(set(names)) < len(names):
         raise InputError(f"`parts` of a decision rule must be named once each; got {names}")

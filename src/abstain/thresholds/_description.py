@@ -5,7 +5,7 @@ from typing import Any
 
 
 def describe_rule(rule: Any) -> str:
-    """Describe a `DecisionRule`, or each of its parts, in a sentence."""
+    """Describe a `DecisionRule` in one sentence, or in one sentence for each part."""
     if rule.parts:
         heading = f"By {rule.per}" if rule.per else "One threshold, several limits"
         lines = [f"{part.name}: {part.rule}".splitlines() for part in rule.parts]

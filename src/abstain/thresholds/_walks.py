@@ -1,26 +1,28 @@
-"""Fixed sequences of thresholds that are tested downwards until the first failure.
+"""Tests of thresholds in a fixed sequence, from the highest down to the first failure.
 
 The null hypothesis of a threshold t is "the true risk of accepting at t is above the target". A
-walk tests all thresholds from its start downwards at level alpha, so it passes the first threshold
-with a true hypothesis with probability at most alpha. The result of a test only changes at a
-confidence, so only the distinct confidences are tested. Several starts share delta equally.
+walk tests all thresholds from its start downwards at level alpha. An error requires that the first
+threshold with a true null hypothesis passes, which has probability at most alpha. All thresholds
+between two adjacent confidences accept the same samples, so only the distinct confidences are
+tested. Several starts share delta equally.
 
-A start must not depend on the losses. It is a rank r that depends on n, the target and delta, and
-the walk starts just above the confidence of rank r + 1. Given this confidence, the samples above
-the start are independent draws from the distribution above it, so their number of failures is
-binomial. Below the start, the samples above the first threshold with a true hypothesis follow a
-mixture. The number of failures in a sample of this mixture is stochastically at least binomial.
+The start of a walk must not depend on the losses. The start is defined by a rank r that depends on
+n, the target and delta: the walk starts just above the confidence of rank r + 1. Given this
+confidence, the samples above the start are independent draws from the distribution above it, so
+their number of failures is binomial. Below the start, the samples above the first threshold with a
+true hypothesis follow a mixture. The number of failures in a sample of this mixture is
+stochastically at least binomial.
 
-With density ratios, calibration data of one population yield a rule for a target population. There
-are two methods:
+With density ratios, calibration data from one population can certify a rule for another
+population, the target population. There are two methods:
 
 1. Each sample is retained with probability ratio / max_ratio. The retained samples are draws from
    the target population, so every rule applies to them.
-2. All samples are used. Let v be the ratio of a sample divided by the largest ratio. If the risk of
-   the accepted samples is above R, then E[1 - b v (loss - R)] < 1 for any bet b in
-   (0, 1 / (1 - R)]. The same bound holds for the product over independent samples, and for the mean
-   of such products over bets that do not depend on the losses. By Markov's inequality, this mean
-   reaches 1 / alpha with probability at most alpha.
+2. All samples are used. Let v be the ratio of a sample divided by the largest ratio. If the risk
+   of the accepted samples in the target population is above R, then E[1 - b v (loss - R)] < 1 for
+   any bet b in (0, 1 / (1 - R)]. The same bound holds for the product over independent samples,
+   and for the mean of such products over bets that do not depend on the losses. By Markov's
+   inequality, this mean reaches 1 / alpha with probability at most alpha.
 """
 
 from collections.abc import Callable
@@ -70,7 +72,7 @@ def start_ranks(coverages: tuple[float, ...], n: int, risk: float, delta: float)
 def longest_walk(
     groups: TieGroups, ranks: list[int], test: Callable[[float], BoolArray], delta: float
 ) -> WalkResult:
-    """Test thresholds downwards from each start, and return the result that certifies most groups.
+    """Test thresholds downwards from each start, and return the result with the largest coverage.
 
     `ranks` are the numbers of accepted samples at the starts. `test` returns a mask of the tie
     groups that pass at a level.
@@ -95,7 +97,7 @@ def longest_walk(
 
 
 def next_failure(is_passed: BoolArray) -> IntArray:
-    """Return, for each group, the index of the next group that fails, or the number of groups."""
+    """Return, for each tie group, the index of the next tie group that fails, or their number."""
     n_groups = is_passed.size
     failing_index = np.where(is_passed, n_groups, np.arange(n_groups))
     failing_index = np.append(failing_index, n_groups)
@@ -105,9 +107,9 @@ def next_failure(is_passed: BoolArray) -> IntArray:
 
 
 def first_group_after_start(groups: TieGroups, rank: int) -> int:
-    """Return the index of the first group that ends after the first `rank` samples.
+    """Return the index of the first tie group that ends after the first `rank` samples.
 
-    The result is the number of groups if no group ends after them.
+    The result is the number of tie groups if there is no such group.
     """
     return int(np.searchsorted(groups.cumulative_count, rank, side="right"))
 
@@ -119,7 +121,7 @@ def risk_target(
     max_risk: float,
     delta: float,
 ) -> RuleTarget:
-    """Return the target of a rule that guarantees a risk, after a check of the numbers."""
+    """Validate the arguments of a rule that guarantees a risk, and return its target."""
     target = _choice.check_max_risk(max_risk)
     return RuleTarget(method, target, guarantee, _choice.check_delta(delta))
 
@@ -142,7 +144,7 @@ def passing_groups(
 def choose_by_walks(
     s: Scored, aim: RuleTarget, coverages: tuple[float, ...], other_rule: str = ""
 ) -> DecisionRule:
-    """Test thresholds downwards from these coverages, and return the rule with the most groups.
+    """Test thresholds downwards from these coverages; return the rule of largest coverage.
 
     If no threshold is certified, `other_rule` is appended to the reason.
     """
@@ -160,7 +162,7 @@ def choose_by_walks(
 
 
 def threshold_above_next(groups: TieGroups, result: WalkResult) -> float | None:
-    """Return the threshold just above the next confidence if only the start is certified.
+    """Return the threshold just above the next lower confidence if only the start is certified.
 
     The threshold is a single-precision number if possible, so that it also separates confidences in
     single precision. The result is None if a threshold below the start is certified.
@@ -260,7 +262,7 @@ def weight_by_ratio(
 
 
 def few_samples_hint(aim: RuleTarget) -> str:
-    """Return a hint for too few samples that were drawn by density ratios, or an empty string."""
+    """Return a hint if density ratios retain too few samples, or an empty string."""
     if not aim.population or aim.max_ratio is not None:
         return ""
     return (
@@ -272,9 +274,9 @@ def few_samples_hint(aim: RuleTarget) -> str:
 def refuted_by_betting(
     s: Scored, aim: RuleTarget, alpha: float, among: BoolArray | None = None
 ) -> BoolArray:
-    """Return a mask of the tie groups at which bets reject a risk above the target at level alpha.
+    """Return a mask of the tie groups at which betting rejects a risk above the target at alpha.
 
-    If `among` is passed, the risk is that of the samples in this mask.
+    If the mask `among` is passed, only the risk of the samples in this mask is tested.
     """
     n = s.confidence.size if among is None else int(np.count_nonzero(among))
     bets = _bet_sizes(n, aim.target, alpha)
@@ -306,7 +308,7 @@ def _log_cumulative_product(factors: FloatArray) -> FloatArray:
 
 
 def _bet_sizes(n: int, risk: float, alpha: float) -> FloatArray:
-    """Return the largest bet and its halvings down to the best bet for n samples of equal weight.
+    """Return the largest bet and its successive halves down to the best bet for n equal weights.
 
     The best bet for samples of unequal weight is larger.
     """

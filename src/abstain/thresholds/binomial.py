@@ -41,9 +41,9 @@ def binomial_risk_bound(m: int | Array, k: int | Array, delta: float | Array) ->
     Notes
     -----
     The bound is the one-sided Clopper-Pearson bound, a quantile of the beta distribution. The
-    computation is exact for every m, k and delta, and needs no search. Pass integer counts. Some
-    implementations truncate the empirical risk times m, which can lose a failure, because 0.29 x
-    100 is 28.999... in floating point.
+    quantile is computed directly, without a search. Pass integer counts. Do not compute the number
+    of failures as the truncated product of risk and m, because 0.29 x 100 is 28.999... in floating
+    point.
 
     References
     ----------
@@ -72,7 +72,7 @@ def binomial_risk_bound(m: int | Array, k: int | Array, delta: float | Array) ->
 
 
 def _check_integers(counts: int | Array, name: str) -> Array:
-    """Return counts as an array of integers; raise an error for other numbers or no numbers."""
+    """Convert counts to an array of integers; raise an error for other values or an empty array."""
     array = np.asarray(counts)
     if array.dtype.kind not in "iu":
         raise InputError(f"`{name}` must be whole numbers; got {counts!r}")
@@ -96,10 +96,7 @@ def lower_bound(m: int, k: int, delta: float) -> float:
 
 
 def min_count(risk: float, delta: float) -> int:
-    """Return the smallest number of samples without a failure whose upper bound is at most `risk`.
-
-    The result is at most 10**15, which exceeds the size of any data set.
-    """
+    """Return the smallest number of samples that certifies `risk` if no sample fails."""
     ratio = math.log(delta) / math.log1p(-risk)
     if ratio >= MAX_COUNT:
         return MAX_COUNT
@@ -145,17 +142,17 @@ def fixed_sequence(p_values: AnyArray, *, delta: float) -> int:
     Parameters
     ----------
     p_values : array of shape (k,) or (k, risks)
-        P-values of the hypotheses that the risk of a setting is above its target. Fix the order
-        before you see the losses, and begin with the safest setting. With several risks, a setting
-        passes only if all its risks pass.
+        P-value of each setting (row) and risk for the null hypothesis that the risk is above its
+        target. Fix the order before you see the losses, and begin with the safest setting. With
+        several risks, a setting passes only if the test of each risk rejects the null hypothesis.
     delta : float
         Probability that a setting with a risk above its target is certified.
 
     Returns
     -------
     int
-        Number of settings that pass before the first failure, or 0 if the first setting fails. The
-        last setting that passes is ``order[count - 1]``.
+        Number of settings that pass before the first setting that fails. The last setting that
+        passes is ``order[count - 1]``.
 
     Raises
     ------
@@ -165,16 +162,16 @@ def fixed_sequence(p_values: AnyArray, *, delta: float) -> int:
 
     See Also
     --------
-    learn_then_test : The same test over the thresholds of one confidence.
+    learn_then_test : The same test for the thresholds of one confidence score.
     several_risks : The same test over the thresholds of one confidence, for several risks.
 
     Notes
     -----
     The first setting in the order that exceeds a target passes with probability at most delta. If
-    it fails, the test does not reach later settings. With several risks, the hypothesis of a
-    setting is "some risk is above its target". Its largest p-value is a valid p-value of this
-    hypothesis, however the risks depend on each other. Therefore, several risks do not divide
-    delta. A setting may also be a combination of several thresholds.
+    this setting fails, no later setting is tested. With several risks, the hypothesis of a setting
+    is "some risk is above its target". The largest p-value of the risks is a valid p-value of this
+    hypothesis for any dependence between the risks. Therefore, delta is not divided among the
+    risks. A setting may also be a combination of several thresholds.
 
     References
     ----------

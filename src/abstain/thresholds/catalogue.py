@@ -1,4 +1,4 @@
-"""The catalogue of rules, and the function `fit`, which applies a rule by its name."""
+"""Register decision rules, and select a threshold by the name of a rule (`fit`)."""
 
 import inspect
 from collections.abc import Callable, Collection
@@ -70,12 +70,12 @@ class Rule:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Names of the options in the order of the signature, without `weight`."""
+        """Names of the options of the rule, except `weight`, in the order of its signature."""
         return tuple(self._parameters())
 
     @property
     def required(self) -> tuple[str, ...]:
-        """Names of the options that have no default."""
+        """Names of the required options."""
         empty = inspect.Parameter.empty
         return tuple(n for n, p in self._parameters().items() if p.default is empty)
 
@@ -106,9 +106,9 @@ SEVERAL_RISKS_RULE: Final = "learn_then_test"
 
 
 def default_rule(options: Collection[str]) -> str:
-    """Return the name of the default rule for the target among these options.
+    """Return the name of the default rule for the target that these options specify.
 
-    The default for a risk differs if the options include density ratios (`ratio`).
+    For a maximum risk, the default also depends on whether density ratios (`ratio`) are passed.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def fit(
     scale: RuleScale | None = None,
     **options: Any,
 ) -> "DecisionRule":
-    """Select a threshold with the rule that has this name.
+    """Select a threshold with a rule that is identified by its name.
 
     Answers: which threshold reaches my target?
 
@@ -156,7 +156,7 @@ def fit(
     confidence : array of shape (n,), optional
         Confidences of the calibration samples. The rule "chow" needs none.
     loss : array of shape (n,), optional
-        Losses of the calibration samples. Rules that need no losses ignore them.
+        Losses of the calibration samples. Rules that do not depend on losses ignore this argument.
     weight : array of shape (n,), optional
         Frequency weights. Rules with a guarantee do not accept weights.
     score : str, default=""
@@ -179,7 +179,7 @@ def fit(
     MissingInputError
         If confidences, losses or an option that the rule requires are missing.
     InputError
-        If the rule does not have an option, or if the rule raises this error.
+        If an option is unknown to the rule, or if the rule rejects an argument.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rules that certify a risk, which are selection with guaranteed risk and learn then test."""
+"""Rules with a guaranteed risk: selection with guaranteed risk (`sgr`) and `learn_then_test`."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -54,9 +54,9 @@ def sgr(
         Probability, over calibration sets, that the error rate exceeds `max_risk`; between 0 and 1.
     search : {"sequences", "binary"}, default="sequences"
         "sequences" tests thresholds downwards from the coverages 1/2, 1/4, ..., which share delta.
-        It is valid for any distribution; one special case is checked numerically but not proven
-        (see `learn_then_test`). "binary" is the search of the paper, which is valid if the true
-        risk increases with the coverage (see Notes).
+        The guarantee of this search is valid for any distribution, but one special case was only
+        verified numerically (see `learn_then_test`). "binary" is the search of the paper, which is
+        valid if the true risk increases with the coverage (see Notes).
     weight : None
         Must be None, because the bound counts independent samples of equal weight.
     ratio : array of shape (n,) or DensityRatios, optional
@@ -69,9 +69,9 @@ def sgr(
     Returns
     -------
     DecisionRule
-        A rule with the guarantee "selective risk". Its `bound` is the certified bound, which is B*
-        of the paper for the binary search and the target for the sequences. If no tested threshold
-        can be certified, the rule has no threshold and states the reason.
+        A rule with the guarantee "selective risk". Its `bound` is B* of the paper for the binary
+        search, and the target otherwise. If no tested threshold can be certified, the rule has no
+        threshold and states the reason.
 
     Raises
     ------
@@ -83,35 +83,30 @@ def sgr(
 
     See Also
     --------
-    learn_then_test : Rule for any loss in [0, 1], for the generalized risk, and with custom starts.
+    learn_then_test : Supports any loss in [0, 1], the generalized risk, and custom starts.
     check : Measure the performance of the rule on other data.
 
     Notes
     -----
     The guarantee requires independent samples of one distribution. The guarantee does not hold
-    under a shift.
+    under a distribution shift.
 
     Each threshold is tested with the exact binomial bound (`binomial_risk_bound`) on integer
     counts. Tied samples are accepted together.
 
     The binary search (Algorithm 1) divides delta by ceil(log2 g), where g is the number of distinct
     confidences. The paper uses a union bound over the visited thresholds, but these thresholds
-    depend on the losses at earlier thresholds. The guarantee still holds if the true risk increases
-    with the coverage, because the search then reaches an unsafe threshold on a single path that
-    does not depend on the losses. For other distributions, the guarantee can fail. For a risk that
-    was constructed to oscillate, the failure probability is 0.109 at a delta of 0.1
-    (benchmarks/threshold_guarantees.py).
+    depend on the losses at earlier thresholds. The guarantee still holds if the true risk
+    increases with the coverage. For other distributions, the guarantee can fail. For one
+    constructed risk that oscillates with the coverage, the guarantee fails with probability 0.109
+    at a delta of 0.1 (benchmarks/threshold_guarantees.py).
 
-    The default search tests fixed sequences of thresholds instead, which start from as many
-    halvings of the coverage as can be certified. It reaches up to 0.27 more of the oracle's
-    coverage than the binary search, and at most 0.006 less (`docs/thresholds.md`). If a target is
-    hard to reach with a few hundred samples, `learn_then_test` reaches the target more often.
+    The default search instead tests fixed sequences of thresholds, which start at coverages 1/2,
+    1/4, 1/8 and so on. With a few hundred samples and a target that is hard to reach,
+    `learn_then_test` finds a threshold more often.
 
-    Other implementations have errors that this function avoids. Some truncate ``int(m * risk)``,
-    which can lose a failure to rounding. Some return the last visited threshold even if it is not
-    certified. Some return a threshold for an unattainable target without a warning. Some search
-    over ranks and later accept tied samples that they did not count. Some compare with >= when they
-    fit and with > when they apply the threshold.
+    Unlike some implementations, this function counts all samples that are tied at the threshold,
+    and never returns a threshold that is not certified.
 
     The cost is one sort and one bound for each distinct confidence.
 
@@ -145,7 +140,7 @@ def sgr(
 
 
 def _other_rule(n: int, aim: RuleTarget, starts: tuple[float, ...]) -> str:
-    """Return a hint at `learn_then_test` if it tests fewer accepted samples than `starts`."""
+    """Return a hint to use `learn_then_test` if its first test needs fewer samples."""
     delta = aim.delta or 0.0
     smallest = _walks.start_ranks(starts, n, aim.target, delta)[0]
     smallest_of_other = _walks.start_ranks(DEFAULT_STARTS, n, aim.target, delta)[0]
@@ -225,17 +220,18 @@ def learn_then_test(
         accepted samples divided by the number of all samples.
     starts : sequence of float, default=(0.5, 0.25, 0.125)
         Coverages in (0, 1] from which thresholds are tested downwards for the selective risk. They
-        share delta. Choose the starts before you see the losses. More starts help if the target is
-        hard to reach, and otherwise reduce the coverage slightly.
+        share delta. Choose these coverages before you see the losses. A larger number of starts
+        helps if the target is hard to reach, and otherwise reduces the coverage slightly.
     thresholds : array of shape (k,), optional
-        Thresholds that are tested from the highest on, instead of `starts`. Choose the thresholds
-        before you see the data. For the selective risk, the highest threshold must accept enough
-        samples to certify the risk.
+        Thresholds that are tested from the highest on, instead of `starts`. Choose these
+        thresholds before you see the data. For the selective risk, the highest threshold must
+        accept enough samples to certify the risk.
     weight : None
         Must be None, because the tests count independent samples of equal weight.
     ratio : array of shape (n,) or DensityRatios, optional
-        Density ratios (`abstain.shift`) that guarantee the risk in another population. The function
-        uses all samples, and tests by betting replace the binomial tests (see Notes).
+        Density ratios (`abstain.shift`) that guarantee the risk in another population. In this
+        case, the function uses all samples and tests by betting instead of binomial tests (see
+        Notes).
 
     Returns
     -------
@@ -253,35 +249,37 @@ def learn_then_test(
 
     See Also
     --------
-    sgr : Rule for the selective error rate, with as many starts as the data allow.
+    sgr : Rule for the selective risk of 0/1 losses, which selects the starts automatically.
     conformal_risk_control : Rule for the generalized risk on average, with a larger coverage.
 
     Notes
     -----
-    The method is fixed sequence testing. Thresholds are tested at level delta from the safest on
-    until the first failure. The p-values are exact binomial tails for 0/1 losses and
-    Hoeffding-Bentkus p-values for other losses. The thresholds may depend on the confidences but
-    not on the losses. The function tests all thresholds below a fixed start, of which only the
-    distinct confidences need a computation.
+    The method is fixed sequence testing. Thresholds are tested at level delta in a fixed order,
+    from the safest threshold on, until the first failure. The p-values are exact binomial tails
+    for 0/1 losses and Hoeffding-Bentkus p-values for other losses. The thresholds may depend on
+    the confidences but not on the losses. All thresholds below a fixed start are tested, which
+    requires one computation for each distinct confidence.
 
     The selective risk has no safest threshold, because the highest thresholds accept too few
-    samples for any test. Therefore, sequences start at coverages that are fixed in advance, or at
-    the smallest number of samples that can be certified if it is larger. If only the start of a
-    sequence passes, the threshold is the next number above the first rejected confidence.
+    samples for any test. Therefore, sequences start at coverages that are fixed in advance. A
+    start with too few samples for a certificate is moved to the smallest sufficient number. If
+    only the start of a sequence passes, the threshold is the next number above the first rejected
+    confidence.
 
     For 0/1 losses, the guarantee is proven for every distribution except for one special case: the
     most confident observed tie group contains a start, but it is not the most confident tie group
-    of the population. An exact enumeration of distributions for this case found no failure
-    probability above delta (`docs/thresholds.md`). For graded losses, the guarantee is proven if
-    the risk increases with the coverage or the confidences are continuous.
+    of the population. This case is not proven, but an exact enumeration of distributions found no
+    failure probability above delta (`docs/thresholds.md`). For graded losses, the guarantee is
+    proven if the risk increases with the coverage or the confidences are continuous.
 
     With ratios, let v be the ratio of a sample divided by the largest ratio. A risk above the
     target R is rejected if the mean over bets b of the product of 1 - b v (loss - R) reaches
-    1 / alpha [2]_. The bets are halvings of 1 / (1 - R). The ratios may have any scale, and the
-    result does not depend on the order of the rows. The guarantee is proven if the risk in the
-    other population increases with the coverage. If few ratios are large, this test accepts more
-    samples than `sgr`, which selects samples at random. If the ratios are nearly equal, it accepts
-    fewer, because a bet has less power than the exact binomial test.
+    1 / alpha [2]_. The bets are 1 / (1 - R) divided by powers of 2. The ratios may have any scale,
+    and the result does not depend on the order of the rows. The guarantee is proven if the risk in
+    the other population increases with the coverage. If few ratios are large, the function accepts
+    more samples than `sgr`, which uses only a random subset of the calibration samples. If the
+    ratios are nearly equal, the function accepts fewer samples than `sgr`, because a test by
+    betting has less power than the exact binomial test.
 
     The cost is one sort and one test for each distinct confidence.
 
@@ -323,7 +321,7 @@ def check_starts(starts: Sequence[float]) -> tuple[float, ...]:
 
 
 def _downhill(s: Scored, aim: RuleTarget) -> DecisionRule:
-    """Test the thresholds of a generalized risk from the highest on, until the first failure."""
+    """Test thresholds for a generalized risk, from the highest down to the first failure."""
     delta = aim.delta or 0.0
     required = min_count(aim.target, delta)
     if s.n_rows < required:
@@ -336,7 +334,7 @@ def _downhill(s: Scored, aim: RuleTarget) -> DecisionRule:
 
 
 def _on_grid(s: Scored, aim: RuleTarget, thresholds: AnyArray) -> DecisionRule:
-    """Test thresholds that do not depend on the data, from the highest on."""
+    """Test user-defined thresholds, from the highest down to the first failure."""
     delta = aim.delta or 0.0
     ascending = np.unique(checks.confidence(thresholds, "thresholds"))
     grid = ascending[::-1].astype(np.float64)

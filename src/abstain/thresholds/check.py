@@ -1,4 +1,4 @@
-"""Checks of a decision rule on other data, in total and in groups, and group disparities."""
+"""Check a decision rule on other data, in total and in groups, and compute group disparities."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ def check(
     level: float = 0.95,
     scale: Scale | None = None,
 ) -> RuleCheck:
-    """Measure the performance of a rule on other data and decide whether its target holds.
+    """Measure the performance of a rule on other data, and test whether its target holds.
 
     Answers: does the threshold still reach its target on these data?
 
@@ -48,12 +48,12 @@ def check(
         The rule.
     confidence, loss : array of shape (n,)
         Finite confidences of the score of the rule, as an array or as `abstain.confidence.score`
-        returns them, and finite losses of at least 0. Without labels, pass None as loss to compute
+        returns them, and finite losses of at least 0. For unlabeled samples, pass None to compute
         only the coverage.
     name : str, default=""
         Name of the data, for tables.
     weight : array of shape (n,), optional
-        Weights of at least 0, not all 0. A row is one observation, whatever its weight.
+        Weights of at least 0, not all 0. Weights do not change the number of observations.
     level : float, default=0.95
         Confidence level of every interval, between 0 and 1.
     scale : {"log-odds", "probability", "score"}, optional
@@ -75,11 +75,10 @@ def check(
     Notes
     -----
     Do not pass the data that selected the threshold, because all numbers would be optimistic.
-    Intervals of shares are exact (Clopper-Pearson), and with weights they use the effective sample
-    size. Let the rule have a guarantee, and let the data come from the population of the
-    calibration data. The probability of the verdict "broken" is then at most delta + (1 - level) /
-    2. A rule that accepts no sample has a generalized risk of 0. The cost is one pass over the
-    samples.
+    Intervals of shares are exact (Clopper-Pearson). With weights, they are approximate and use the
+    effective sample size. If the rule has a guarantee and the data have the distribution of the
+    calibration data, the probability of the verdict "broken" is at most delta + (1 - level) / 2. A
+    rule that accepts no sample has a generalized risk of 0. The cost is one pass over the samples.
 
     Examples
     --------
@@ -126,12 +125,12 @@ def check_many(
     Raises
     ------
     InputError
-        If a data set does not have two or three arrays, or as in `check`.
+        If a data set does not have two or three arrays, or if `check` raises this error.
 
     Notes
     -----
-    The excess as a function of the severity of a shift shows at which severity a guarantee no
-    longer holds. Jaeger et al. [1]_ evaluate scores on shifts of increasing severity.
+    For data sets with increasing severity of a shift, the excess shows from which severity on a
+    guarantee no longer holds. Jaeger et al. [1]_ evaluate scores on shifts of increasing severity.
 
     References
     ----------
@@ -188,15 +187,14 @@ def check_groups(
     group : array of shape (n,)
         The name of the group of each sample, such as a hospital or a language.
     rule_group : array of shape (n,), optional
-        The groups that select the threshold, if they differ from `group`. By default, `group`
-        selects the threshold, and the rule of each group is checked on this group.
+        The groups that select the threshold of each sample. The default is `group`.
     masks : mapping from str to array of shape (n,), optional
         Boolean masks of the samples of each limit, as in `check_limits`, if each group has several
         limits.
     name : str, default=""
         Name of the data, for tables.
     weight : array of shape (n,), optional
-        Weights of at least 0, not all 0. A row is one observation, whatever its weight.
+        Weights of at least 0, not all 0. Weights do not change the number of observations.
     level : float, default=0.95
         Probability with which all verdicts are correct jointly.
     scale : {"log-odds", "probability", "score"}, optional
@@ -205,10 +203,11 @@ def check_groups(
     Returns
     -------
     tuple of RuleCheck
-        The check of the total, then the check of each group in the order of their names, each
-        followed by the checks of its limits. The verdict of the total is the worst verdict. The
-        worst verdict is "holds" if the target holds for the total and every group. It is "broken"
-        if the target is broken for the total or a group, and otherwise "cannot tell".
+        The check of all samples, then the check of each group, sorted by name. The check of a
+        group is followed by the checks of its limits. The verdict of the first check summarizes
+        the verdicts of all samples and of every group. The summary is "holds" if the target holds
+        for all samples together and for every group. The summary is "broken" if the target is
+        exceeded for all samples together or for any group, and "cannot tell" otherwise.
         `excess_verdict` is the verdict of the total alone.
 
     Raises
@@ -218,13 +217,14 @@ def check_groups(
 
     Notes
     -----
-    The total and its G groups require G + 1 tests. By the Bonferroni correction, each interval has
-    the level 1 - (1 - level) / (G + 1). Each limit of a group is a further test. A verdict is wrong
-    if it is "holds" although the target is broken, or "broken" although the target holds. The
-    intervals are exact for 0/1 losses without weights. The probability of any wrong verdict is then
-    at most 1 - level, for any dependence of the groups. If the rule accepts no sample of a group,
-    the worst verdict cannot be "holds". A guarantee refers to the total, so it may hold in total
-    and be broken in a group. The cost is one pass over the data and one pass over each group.
+    For G groups, the function performs G + 1 tests, and by the Bonferroni correction each interval
+    has the level 1 - (1 - level) / (G + 1). Each limit of a group is a further test. A verdict is
+    wrong if it is "holds" although the target is broken, or "broken" although the target holds.
+    The intervals are exact for 0/1 losses without weights. In this case, the probability of any
+    wrong verdict is at most 1 - level, for any dependence of the groups. If the rule accepts no
+    sample of a group, the summary cannot be "holds". The guarantee of a single threshold refers to
+    all samples together, so the target may be exceeded in a group. The cost is one pass over the
+    data and one pass over each group.
 
     References
     ----------
@@ -286,7 +286,7 @@ def check_limits(
         As in `check`.
     masks : mapping from str to array of shape (n,)
         Boolean masks of the samples of each limit, by the name of the limit. The limit "overall"
-        contains all samples. Limits without a mask are not checked.
+        contains all samples. A limit without a mask is not checked.
     name : str, default=""
         Name of the data, for tables.
     weight : array of shape (n,), optional
@@ -299,8 +299,8 @@ def check_limits(
     Returns
     -------
     tuple of RuleCheck
-        The check of the total, then the check of each limit, whose `group` is the name of the
-        limit. The verdict of the total is as in `check_groups`.
+        The check of all samples, then the check of each limit. The attribute `group` of a check is
+        the name of the limit. The first verdict summarizes all verdicts, as in `check_groups`.
 
     Raises
     ------
@@ -336,7 +336,7 @@ def check_limits(
 def _check_masks(
     rule: DecisionRule, masks: Mapping[str, AnyArray], s: AcceptedLosses
 ) -> dict[str, BoolArray]:
-    """Return the masks of the limits of subsets for the samples with positive weight."""
+    """Validate the masks of the limits, and select the entries of samples with positive weight."""
     unknown = masks.keys() - {part.name for part in rule.limits}
     if unknown:
         raise InputError(f"`masks` must name limits of the rule; got {sorted(unknown)}")
@@ -349,7 +349,7 @@ def _check_masks(
 
 
 class _Subset(NamedTuple):
-    """The samples of a group, of a limit, or of a limit of a group, and their rule."""
+    """The samples of one group or limit, and the rule that applies to them."""
 
     rule: DecisionRule
     rows: IntArray
@@ -365,7 +365,7 @@ def _check_total_and_subsets(
     *,
     uses_part_rules: bool,
 ) -> tuple[RuleCheck, ...]:
-    """Return the checks of the total and of its subsets, whose intervals hold jointly."""
+    """Return the checks of all samples and of each subset, whose intervals hold jointly."""
     subsets = [subset for subset in subsets if subset.rows.size]
     # The check of a single group with the rule of the total is the same test as the total.
     n_verdicts = len(subsets)
@@ -383,7 +383,7 @@ def _check_total_and_subsets(
 
 
 def _with_worst_verdict(total: RuleCheck, groups: list[RuleCheck]) -> RuleCheck:
-    """Return the check of the total with the worst verdict of the total and its groups."""
+    """Return the check of all samples, with a verdict that summarizes all checks."""
     # All samples of a group without a threshold are rejected, so the group cannot break the target.
     verdicts = [c.verdict for c in (total, *groups) if c.verdict not in _WITHOUT_TARGET]
     has_target = total.verdict in _DECISIVE or (total.verdict == "no target" and verdicts)
@@ -413,8 +413,8 @@ class Disparity:
         value.
     difference, ratio : float
         The largest value minus the smallest value, and the largest value divided by the smallest
-        value. The ratio is infinite if only the smallest value is 0. Both are NaN if fewer than two
-        groups have a value.
+        value. The ratio is infinite if the smallest value is 0 and the largest value is not. The
+        difference and the ratio are NaN if fewer than two groups have a value.
     difference_interval, ratio_interval : Interval
         Confidence intervals of the true largest difference and ratio between the groups.
     n_groups : int
@@ -440,7 +440,7 @@ def disparities(groups: Sequence[RuleCheck]) -> tuple[Disparity, ...]:
     Parameters
     ----------
     groups : sequence of RuleCheck
-        Checks of the groups of one data set, which `check_groups` returns after the total.
+        Checks of the groups of one data set, such as ``check_groups(...)[1:]``.
 
     Returns
     -------
@@ -461,12 +461,12 @@ def disparities(groups: Sequence[RuleCheck]) -> tuple[Disparity, ...]:
     -----
     The intervals of the groups, l_g to u_g, hold jointly at the requested level. The true largest
     value therefore lies between max l_g and max u_g, and the true smallest value between min l_g
-    and min u_g. The true largest difference lies between max(0, max l_g - min u_g) and
-    max u_g - min l_g, and the bounds of the ratio follow in the same way. The difference is
-    significant only if the intervals of two groups do not overlap. Groups in which no sample is
-    accepted have no selective risk and are excluded. On average, the observed difference is larger
-    than the true difference, because small groups deviate randomly. The interval accounts for this
-    bias.
+    and min u_g. The true largest difference lies between max(0, max l_g - min u_g) and max u_g -
+    min l_g. The bounds of the ratio are computed analogously. The difference is significant only
+    if the intervals of at least two groups do not overlap. Groups in which no sample is accepted
+    have no selective risk and are excluded. The observed largest difference overestimates the true
+    one on average, because the values of small groups vary randomly. The interval accounts for
+    this bias.
 
     Examples
     --------
@@ -536,7 +536,7 @@ def _disparity(groups: Sequence[RuleCheck], quantity: str) -> Disparity:
 
 
 def _ratio(high: float, low: float) -> float:
-    """Return the ratio of two numbers, which is 1 for two zeros."""
+    """Divide two numbers; the ratio of two zeros is 1."""
     if low > 0:
         return float(high / low)
     return float("inf") if high > 0 else 1.0

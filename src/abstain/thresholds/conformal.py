@@ -1,4 +1,4 @@
-"""Conformal risk control and guaranteed coverage, which need no sequence of tests."""
+"""Choose thresholds that control the generalized risk on average or guarantee a coverage."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def conformal_risk_control(
     weight: AnyArray | None = None,
     ratio: AnyArray | DensityRatios | None = None,
 ) -> DecisionRule:
-    """Choose the largest coverage with a generalized risk that is controlled on average.
+    """Choose the largest coverage whose generalized risk is controlled on average.
 
     Answers: how many samples can I answer if the generalized risk, averaged over calibration sets,
     must be at most this value?
@@ -48,9 +48,9 @@ def conformal_risk_control(
     Returns
     -------
     DecisionRule
-        A rule with the guarantee "generalized risk" in expectation, which has no delta. If n is too
-        small or the most confident samples fail too often, the rule has no threshold and states the
-        reason.
+        A rule whose generalized risk is guaranteed in expectation, so it has no delta. If n is too
+        small or the most confident samples fail too often, the rule has no threshold and states
+        the reason.
 
     Raises
     ------
@@ -62,14 +62,15 @@ def conformal_risk_control(
 
     See Also
     --------
-    learn_then_test : Rule for the generalized or selective risk with probability 1 - delta.
+    learn_then_test : Guarantees the generalized or selective risk with probability 1 - delta.
 
     Notes
     -----
     The rule selects the lowest threshold with (n R + B) / (n + 1) <= max_risk, where R is the
     generalized risk on the calibration data. The theorem requires a risk that never increases with
     the threshold, so it does not apply to the selective risk. The guarantee holds on average over
-    calibration sets. For about half of the calibration sets, the risk is slightly above the target.
+    calibration sets. For about half of the calibration sets, the risk of the rule is slightly
+    above the target.
 
     With ratios w, the rule selects the lowest threshold with
     (sum w loss + W B) / (sum w + W) <= max_risk, where W is the largest ratio. In the papers [1]_
@@ -139,7 +140,7 @@ def coverage_guarantee(
     ratio: AnyArray | DensityRatios | None = None,
     rng: Rng = 0,
 ) -> DecisionRule:
-    """Choose the highest threshold with a guaranteed coverage.
+    """Choose the highest threshold whose coverage is guaranteed.
 
     Answers: how high can the threshold be if at least this share must be accepted, with confidence
     1 - delta?

@@ -1,4 +1,4 @@
-"""Decimals of thresholds with few digits that accept the same samples."""
+"""Round thresholds to few digits so that they accept the same samples."""
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
@@ -18,7 +18,7 @@ def shortest_decimal(
     Parameters
     ----------
     threshold : float
-        The exact threshold. A decimal above the threshold is preferred to one below it.
+        The exact threshold. Decimals above the threshold are preferred.
     rejected, accepted : float
         Bounds of the decimal, which is above `rejected` and at most `accepted`. They may be
         infinite.
@@ -57,7 +57,7 @@ def _round(number: float, decimals: int, rounding: str) -> Decimal:
 
 
 def round_probability_up(probability: float, n_digits: int = 4) -> str:
-    """Return a probability with few digits, rounded up, so that it accepts no other samples.
+    """Round a probability up to few digits, so that it accepts no additional samples.
 
     `n_digits` is the number of significant digits of the distance to 1.
 

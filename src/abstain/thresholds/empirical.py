@@ -1,4 +1,4 @@
-"""Thresholds without a guarantee that calibration data determine, and Chow's rule."""
+"""Choose thresholds on calibration data without a guarantee, or by Chow's rule."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def for_coverage(
     coverage : float
         Smallest share of accepted samples, in (0, 1].
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def for_coverage(
 
     See Also
     --------
-    coverage_guarantee : Rule whose coverage holds with probability 1 - delta in the population.
+    coverage_guarantee : Guarantees a coverage in the population with probability 1 - delta.
 
     Notes
     -----
@@ -79,7 +79,7 @@ def for_risk(
     max_risk : float
         Largest selective risk, at least 0.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -94,12 +94,13 @@ def for_risk(
 
     See Also
     --------
-    sgr, learn_then_test : Rules whose risk holds with probability 1 - delta in the population.
+    sgr, learn_then_test : Guarantee a risk in the population with probability 1 - delta.
 
     Notes
     -----
-    The selected threshold is optimistic. On new data, the risk exceeds the target in about half of
-    the cases, and more often if few samples are accepted. The cost is one sort.
+    The observed risk at the selected threshold is optimistic. On new data, the risk of the rule
+    exceeds the target in about half of the cases, and more often if few samples are accepted. The
+    cost is one sort.
 
     Examples
     --------
@@ -143,13 +144,13 @@ def for_cost(
     abstention_cost : float
         Cost of an abstention, at least 0, in the unit of the loss.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     DecisionRule
-        A rule without a guarantee. If several thresholds have equal costs, the rule has the largest
-        coverage. If abstaining on every sample is cheaper than any threshold, the rule has no
+        A rule without a guarantee. If several thresholds have the same cost, the lowest threshold
+        is selected. If abstaining on every sample is cheaper than any threshold, the rule has no
         threshold and states the reason.
 
     Raises
@@ -199,7 +200,7 @@ def for_cost(
 
 
 def chow(*, abstention_cost: float) -> DecisionRule:
-    """Return Chow's rule, which accepts a probability of being right of at least 1 - cost.
+    """Return Chow's rule, which accepts a sample if P(correct) is at least 1 - cost.
 
     Answers: which threshold is optimal if the confidences are calibrated probabilities?
 
@@ -224,7 +225,7 @@ def chow(*, abstention_cost: float) -> DecisionRule:
 
     Notes
     -----
-    The rule has the lowest possible cost if the confidence is the true probability of a correct
+    The rule minimizes the expected cost if the confidence is the true probability of a correct
     prediction. Confidences are rarely true probabilities. Calibrate the confidences first
     (`abstain.calibration`), then use `check`.
 

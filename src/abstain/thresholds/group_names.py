@@ -1,4 +1,4 @@
-"""Group names as text, and predicted classes as groups."""
+"""Convert group names and predicted classes to text."""
 
 from collections.abc import Hashable
 from datetime import datetime, time
@@ -39,7 +39,7 @@ def group_texts(group: AnyArray, name: str = "group") -> Array:
 
 
 def predicted_class_names(predictions: Predictions) -> Array:
-    """Return the name of the predicted class of each sample."""
+    """Return the name of the predicted class of each sample as text."""
     names: Array = class_name_texts(predictions)[predictions.prediction_codes]
     return names
 
@@ -51,7 +51,7 @@ def class_name_texts(predictions: Predictions) -> Array:
 
 
 def _group_name(value: Hashable, name: str) -> str:
-    """Return a value as text, with equal texts for 1 and 1.0, and for a day and its midnight."""
+    """Convert a value to text; 1 and 1.0 become the same text, as do a date and its midnight."""
     is_nan = value != value  # noqa: PLR0124
     if value is None or is_nan:
         raise DomainError(

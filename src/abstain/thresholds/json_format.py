@@ -45,7 +45,7 @@ def rule_to_json(rule: Any) -> str:
 
 
 def rule_from_json(text: str, rule_class: Any, part_class: Any) -> Any:
-    """Read a rule of `rule_class`; its parts are of `part_class`."""
+    """Read a rule of type `rule_class`, whose parts have the type `part_class`."""
     with json_records.invalid_file_errors("decision rule"):
         fields = json_records.parse_object(text)
         kind = json_records.pop_kind(fields, (KIND, KIND_WITH_PARTS))
@@ -58,7 +58,7 @@ def rule_from_json(text: str, rule_class: Any, part_class: Any) -> Any:
 
 
 def _fields_with_parts(rule: Any) -> dict[str, Any]:
-    """Return the fields of a rule with parts, whose parts may have parts."""
+    """Return the fields of a rule with parts, including the fields of nested parts."""
     parts = [
         {
             "name": part.name,
@@ -70,7 +70,7 @@ def _fields_with_parts(rule: Any) -> dict[str, Any]:
 
 
 def _plain_fields(rule: Any) -> dict[str, Any]:
-    """Return the fields of a rule without parts, and the threshold as a probability."""
+    """Return the fields of a rule without parts, with the threshold also as a probability."""
     fields = {k: v for k, v in asdict(rule).items() if k not in {"per", "joint", "parts"}}
     if rule.threshold is not None and rule.scale == "log-odds":
         fields[_THRESHOLD_PROBABILITY] = scales.lowest_accepted_probability(rule.threshold)
@@ -78,7 +78,7 @@ def _plain_fields(rule: Any) -> dict[str, Any]:
 
 
 def _read_rule(fields: object, description: str, rule_class: Any) -> Any:
-    """Read a rule without parts, also with the field names of older versions."""
+    """Read a rule without parts, with the field names of this version or of older versions."""
     if not isinstance(fields, dict):
         return records.from_nested_fields(rule_class, fields, description)
     fields = {_OLD_FIELD_NAMES.get(name, name): value for name, value in fields.items()}
@@ -90,7 +90,7 @@ def _read_rule(fields: object, description: str, rule_class: Any) -> Any:
 
 
 def _check_threshold_probability(rule: Any, probability: object) -> None:
-    """Raise an error if a file was edited such that its two thresholds contradict each other."""
+    """Raise an error if the threshold in log-odds and the threshold as a probability disagree."""
     if probability is None:
         return
     expected = _plain_fields(rule).get(_THRESHOLD_PROBABILITY)
@@ -104,7 +104,7 @@ def _check_threshold_probability(rule: Any, probability: object) -> None:
 
 
 def _read_parts(fields: dict[str, Any], rule_class: Any, part_class: Any) -> Any:
-    """Read a rule with parts; the parts determine its other fields."""
+    """Read a rule with parts, and compute its other fields from the parts."""
     records.check_field_names(fields, _FIELDS_WITH_PARTS, "a decision rule with parts")
     entries = fields.pop("parts")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):

@@ -1,4 +1,4 @@
-"""One threshold with several risk limits, which learn then test certifies."""
+"""Choose one threshold with several risk limits by learn then test."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -62,8 +62,8 @@ class Limit:
         The limit, between 0 and 1.
     mask : array of shape (n,) or None
         Boolean mask of the samples whose risk is limited, or None for all samples. The mask may
-        select the samples of a true class. With 0/1 losses, the risk is then the false-negative
-        rate of the class.
+        select the samples of one true class. With 0/1 losses, the risk of a true class is its
+        false-negative rate.
     risk : {"selective", "generalized"}
         "selective" is the mean loss of the accepted samples in the mask. "generalized" is the total
         loss of these samples divided by the number of all samples in the mask.
@@ -75,7 +75,7 @@ class Limit:
     risk: Literal["selective", "generalized"] = "selective"
 
     def subset(self, rows: IntArray) -> "Limit":
-        """Return the limit for the samples with these indices."""
+        """Return the same limit for a subset of the samples."""
         return self if self.mask is None else replace(self, mask=np.asarray(self.mask)[rows])
 
 
@@ -88,7 +88,7 @@ def several_risks(
     starts: Sequence[float] = DEFAULT_STARTS,
     ratio: AnyArray | DensityRatios | None = None,
 ) -> DecisionRule:
-    """Choose one threshold with a large coverage at which several risks are guaranteed.
+    """Choose one threshold with a large coverage and several guaranteed risks.
 
     Answers: how many samples can I answer if the overall risk, the risk of each group and the false
     negatives of a class must all stay within their limits, with confidence 1 - delta?
@@ -105,8 +105,8 @@ def several_risks(
     delta : float
         Probability, over calibration sets, that any limit is exceeded; between 0 and 1.
     starts : sequence of float, default=(0.75, 0.5, 0.25)
-        Coverages in (0, 1] at which walks start. The starts share delta. If all risks are
-        generalized, the walk starts from the threshold that accepts no sample, and `starts` is
+        Coverages in (0, 1] at which walks start. The starts share delta. If all limits are for
+        generalized risks, the tests start at the threshold that accepts no sample, and `starts` is
         ignored.
     ratio : array of shape (n,) or DensityRatios, optional
         Density ratios (`abstain.shift`) that guarantee the limits in another population.
@@ -116,7 +116,8 @@ def several_risks(
     DecisionRule
         One threshold, and a part for each limit with its results on the calibration samples. The
         rule always has a part "overall". If the limits cannot be certified jointly, the rule has no
-        threshold. The reason of each part then states whether the limit could be certified alone.
+        threshold. In this case, the reason of each part states whether its limit could be
+        certified alone.
 
     Raises
     ------
@@ -133,21 +134,19 @@ def several_risks(
 
     Notes
     -----
-    As in `learn_then_test`, thresholds are tested from a start downwards until the first failure. A
-    threshold passes if every limit passes at the full level. The p-value of "some limit is
-    exceeded" is the largest p-value of all limits, so the limits do not divide delta. The proof is
-    the same as for one risk, because only the first threshold that exceeds any limit matters. If
-    both selective and generalized risks are limited, each kind of risk gets half of delta. The
-    proof for selective risks is conditional on the start of a walk, whereas the proof for
-    generalized risks is not.
+    As in `learn_then_test`, thresholds are tested from a start downwards until the first failure.
+    A threshold passes if the test of every limit passes at the full level. The p-value of "some
+    limit is exceeded" is the largest p-value of all limits, so the limits do not divide delta. If
+    both selective and generalized risks are limited, delta is divided equally between both kinds.
 
-    With ratios, each limit is tested by bets, as in `learn_then_test`. To test the risk of a
-    subset, all samples outside the subset get a ratio of 0. The guarantee is proven if each risk in
-    the other population increases with the coverage.
+    If density ratios are passed, each limit is tested by betting, as in `learn_then_test`. For the
+    risk of a subset, the ratios of all other samples are set to 0. The guarantee is proven if each
+    risk in the other population increases with the coverage.
 
-    A limit for few samples ends walks early. At a start, the number of its accepted samples must be
-    large enough for a certificate. If it is too small, the reason names the limit. The cost is one
-    sort and one test for each distinct confidence and limit.
+    A limit that applies to few samples often fails first, so the coverage is small. At each start,
+    enough samples of each limit must be accepted for a certificate. Otherwise, the reason names
+    the limit with too few samples. The cost is one sort and one test for each distinct confidence
+    and limit.
 
     References
     ----------
@@ -183,8 +182,8 @@ def fit_limits(
 ) -> DecisionRule:
     """Choose a threshold as `several_risks` does.
 
-    A limit without samples raises an error if `requires_samples` is True. Otherwise, the rule has
-    no threshold, because such a limit cannot be certified.
+    A limit without samples raises an error if `requires_samples` is True. Otherwise, the result is
+    a rule without a threshold, because such a limit cannot be certified.
     """
     s = _choice.check_calibration_data(confidence, loss, None, method="several_risks")
     checks.unit_interval(s.loss, "loss", hint="Divide by the largest loss possible.")
@@ -222,7 +221,7 @@ def fit_limits(
 
 @dataclass(frozen=True, eq=False)
 class _LimitTest:
-    """A limit with cumulative sums over its samples, from the highest confidence on."""
+    """A limit with cumulative sums over its samples, in descending order of confidence."""
 
     name: str
     aim: RuleTarget
@@ -294,7 +293,7 @@ class _LimitTest:
         return f"{int(self.failures[index]):,} of {n_accepted:,} are wrong and {allowed} may be"
 
     def passes_at(self, index: IntArray, multiple: float, alpha: float) -> BoolArray:
-        """Return whether the limit is certified at tie groups if all counts are multiplied."""
+        """Return whether the limit is certified at tie groups if all counts are scaled."""
         counts = np.floor(self.count[index] * multiple).astype(np.int64)
         failures = np.ceil(self.failures[index] * multiple)
         p_values = binomial_p_value(np.maximum(counts, 1), failures, self.aim.target)
@@ -322,7 +321,7 @@ class _LimitTest:
         )
 
     def rule_without_threshold(self, reason: str) -> DecisionRule:
-        """Return the rule of this limit without a threshold."""
+        """Return a rule for this limit that has no threshold."""
         aim = self.aim
         return DecisionRule(
             aim.method,
@@ -340,7 +339,7 @@ class _LimitTest:
 
 @dataclass(frozen=True, eq=False)
 class _Walk:
-    """The starts of walks and the probability of failure that they share."""
+    """The starts of sequences of tests, which share the failure probability delta."""
 
     s: Scored
     #: Ranks of the starts. None starts from the threshold that accepts no sample.
@@ -356,7 +355,7 @@ class _Walk:
         coverages: tuple[float, ...],
         n: int | None = None,
     ) -> "_Walk":
-        """Return the starts for the samples, or for n samples."""
+        """Compute the starts for the number of samples, or for n samples if n is passed."""
         n = s.n_rows if n is None else n
         targets = [test.aim.target for test in tests if not test.is_generalized]
         if not targets:
@@ -372,7 +371,7 @@ class _Walk:
         return self.delta / (1 if self.ranks is None else len(self.ranks))
 
     def run(self, tests: Sequence[_LimitTest]) -> WalkResult:
-        """Return the longest walk along which all limits are certified."""
+        """Return the result with the largest coverage at which all limits are certified."""
 
         def passes(alpha: float) -> BoolArray:
             return np.asarray(np.logical_and.reduce([test.passes(alpha) for test in tests]))
@@ -386,11 +385,11 @@ class _Walk:
 def find_n_required_for_limits(
     samples: Scored, limits: Sequence[Limit], *, delta: float, starts: Sequence[float]
 ) -> int | None:
-    """Return the number of samples at which further samples like these would certify the limits.
+    """Estimate the number of samples with which the limits could be certified.
 
     The counts of accepted samples and failures at each confidence are assumed to increase in
-    proportion to the number of samples. The losses must be 0 or 1, and the risks selective. None if
-    more than ten times the number of samples are needed.
+    proportion to the number of samples. The losses must be 0 or 1, and the risks selective. The
+    result is None if more than ten times the available number of samples are needed.
     """
     no_target = RuleTarget(METHOD, 0.0)
     tests = [
@@ -412,14 +411,14 @@ def find_n_required_for_limits(
 
 
 def check_no_weights(weight: AnyArray | None, *, method: str) -> None:
-    """Raise InputError if weights are passed, for which there is no proof."""
+    """Raise InputError if weights are passed, because no guarantee is proven for them."""
     _choice.check_no_weights(weight, method=method)
 
 
 def _apply_ratios(
     s: Scored, masks: dict[str, BoolArray], ratio: AnyArray | DensityRatios | None
 ) -> tuple[Scored, dict[str, BoolArray], RuleTarget]:
-    """Return the samples with positive ratios, their masks, and the target population."""
+    """Return the samples with positive ratios, their masks, and the target of a rule for them."""
     base_target = RuleTarget(METHOD, 0.0)
     if ratio is None:
         return s, masks, base_target
@@ -445,7 +444,7 @@ def check_mask(limit: Limit, n: int) -> BoolArray:
 def _unattainable_rule(
     s: Scored, tests: Sequence[_LimitTest], walks: Mapping[str, _Walk]
 ) -> DecisionRule:
-    """Return a rule without a threshold whose reasons name the limits that fail."""
+    """Return a rule without a threshold, whose reasons name the limits that fail."""
     failing = [test.name for test in tests if walks[test.name].run([test]).last_group < 0]
     parts = []
     for test in tests:
@@ -464,7 +463,7 @@ def _unattainable_rule(
 
 
 def _reason_for_failure(test: _LimitTest, walk: _Walk) -> str:
-    """Return the reason why a limit cannot be certified even without other limits."""
+    """Return the reason why a limit could not be certified even if it were the only limit."""
     required = min_count(test.aim.target, walk.alpha)
     required_text = _choice.format_count(required)
     target_text = format_percentage(test.aim.target)

@@ -45,14 +45,14 @@ def fit_groups(
     loss : array of shape (n,) or None
         Losses of the calibration samples, or None for rules that need no losses.
     group : array of shape (n,)
-        The name of the group of each sample. The group must be available when the rule is applied,
-        so it may be the predicted class but not the true class.
+        The name of the group of each sample. The groups must be available when the rule is
+        applied, so they may be predicted classes but not true classes.
     per : str, default="group"
-        Name of the groups, which the rule records. The name is a column or "prediction".
+        Name of the groups, which the rule records. Either the name of a column or "prediction".
     joint : bool, default=False
-        Whether all guarantees hold jointly with probability 1 - delta. The groups that are large
-        enough for a guarantee then share delta equally. By default, each guarantee fails with
-        probability delta.
+        Whether all guarantees hold jointly with probability 1 - delta. In this case, the groups
+        that are large enough for a guarantee share delta equally. By default, the guarantee of
+        each group may fail with probability delta.
     score : str, default=""
         Name of the confidence score, which the rules record.
     scale : {"log-odds", "probability", "score"}, optional
@@ -62,18 +62,18 @@ def fit_groups(
         population. Some rules do not accept ratios.
     limits : sequence of Limit, optional
         Several limits that the threshold of each group must respect. The method must be
-        "learn_then_test", and the options are those of `several_risks`. A limit of a class applies
-        to the samples of this class in the group.
+        "learn_then_test", and the options are those of `several_risks`. For example, a limit for a
+        class applies in each group to the samples of this class.
     **options
         Options of the rule, which `RULES[method].options` lists.
 
     Returns
     -------
     DecisionRule
-        A rule with one part for each group, in the order of the names. With `limits`, the rule of a
-        group has a part for each limit, as in `several_risks`. A group that is too small for a
-        guarantee has a reason instead of a threshold, and its samples are rejected. The same holds
-        for a group without samples of a limit.
+        A rule with one part for each group, in the order of the names. If `limits` is passed, the
+        rule of each group has a part for each limit, as in `several_risks`. A group that is too
+        small for a guarantee has a reason instead of a threshold, and its samples are rejected. A
+        group in which a limit has no samples is treated in the same way.
 
     Raises
     ------
@@ -93,22 +93,21 @@ def fit_groups(
     Notes
     -----
     The samples of a group are independent draws from the distribution of the group, and only these
-    samples select the threshold of the group. The guarantee of the rule therefore holds in each
-    group, for any sizes of the groups. For joint guarantees, delta is divided equally (Bonferroni)
-    among k groups. These groups could be certified at delta/k if none of their samples failed. The
-    number k depends on the sizes of the groups but not on the losses, and groups that are too small
-    use no share of delta. The cost is one sort of each group.
+    samples select the threshold of the group. The guarantee therefore holds in each group, for any
+    sizes of the groups. For joint guarantees, delta is divided equally (Bonferroni) among k
+    groups. The number k counts the groups that could be certified at level delta/k if they had no
+    failures. The number k depends on the sizes of the groups but not on the losses. The cost is
+    one sort of each group.
 
     All limits of a group hold jointly with the probability of the group, because `several_risks`
     does not divide delta among limits. For joint guarantees, k counts the groups that could be
     certified if each limit applied to all samples of the group.
 
-    The ratios of the samples of a group describe the change of the distribution in this group, on
-    any scale. If the upper limit of the ratios is unknown, the function uses the largest observed
-    ratio in the group. Samples with a ratio of 0 do not exist in the other population, so these
-    samples are dropped. Groups that contain only dropped samples are dropped too. Ratios that were
-    estimated over all groups are valid in each group only if all groups change in the same way,
-    given the inputs of the estimate.
+    Within a group, the ratios need to be correct only up to a constant factor. If the upper limit
+    of the ratios is unknown, the function uses the largest observed ratio in the group. Samples
+    with a ratio of 0 do not occur in the other population and are therefore ignored. Groups that
+    only contain such samples are ignored too. Ratios that were estimated from all groups together
+    are valid in a group only if the same shift occurs in all groups.
 
     References
     ----------
@@ -175,7 +174,7 @@ def _fit_group(
     limits: Sequence[Limit] | None,
     options: dict[str, Any],
 ) -> DecisionRule:
-    """Return the rule of one group, which may have several limits."""
+    """Select the threshold of one group, which may have several limits."""
     if limits is None:
         return fit(method, confidence, loss, **options)
     if loss is None:
@@ -205,10 +204,10 @@ def _check_group_rule(method: str, options: dict[str, Any], limits: Sequence[Lim
 def n_delta_shares(
     method: str, sizes: Array, options: dict[str, Any], limits: Sequence[Limit] | None = None
 ) -> int:
-    """Return the number of shares of delta, the smallest k for which at most k groups use a share.
+    """Return the smallest k for which at most k groups could be certified at level delta/k.
 
-    A group uses a share if a rule is attainable for its number of samples without failures, where
-    each limit applies to all samples. The number of shares therefore depends only on the sizes.
+    A group could be certified if its rule would have a threshold without failures and with limits
+    that apply to all its samples. The result therefore depends only on the sizes of the groups.
     """
     unmasked = None if limits is None else [replace(limit, mask=None) for limit in limits]
     distinct_sizes, counts = np.unique(sizes, return_counts=True)

@@ -1,4 +1,4 @@
-"""The record `DecisionRule` of one or several thresholds, guarantees and calibration results."""
+"""Define the decision rule, with its thresholds, guarantees and calibration results."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -43,7 +43,7 @@ class RulePart:
         "label:cat".
     rule : DecisionRule
         The threshold and guarantee, and the results on the calibration samples of the group or
-        limit. The rule of a group with several limits has a part for each limit.
+        limit. If a group has several limits, its rule has a part for each limit.
     """
 
     name: str
@@ -58,18 +58,18 @@ class RulePart:
 class DecisionRule(NotebookDisplay):
     """A rule that accepts samples whose confidence is at least `threshold`.
 
-    A rule without a threshold accepts no sample, and `reason` states the reason. A rule may have
-    `parts`, which contain a threshold for each group or one threshold with several limits. The
-    other fields then summarize the parts, and `from_parts` computes these fields.
+    A rule without a threshold accepts no sample, and `reason` states why it has no threshold. A
+    rule may have `parts`, which contain a threshold for each group or one threshold with several
+    limits. The method `from_parts` creates such a rule, whose other fields summarize the parts.
 
     Attributes
     ----------
     method : str
-        Name in `RULES` of the rule that selected the threshold, or "given" for a threshold set by
-        the user.
+        Name of the rule that selected the threshold (see `RULES`), or "given" for a threshold that
+        the user set.
     threshold : float or None
-        The lowest accepted confidence. None if the target is unattainable, or if each group has its
-        own threshold.
+        The lowest accepted confidence. The threshold is None if the target is unattainable, or if
+        each group has its own threshold.
     guarantee : {"none", "selective risk", "generalized risk", "coverage"}
         The guaranteed quantity.
     in_expectation : bool
@@ -90,29 +90,31 @@ class DecisionRule(NotebookDisplay):
     coverage : float or None
         Weighted share of accepted calibration samples, in [0, 1], which estimates the coverage.
     risk : float or None
-        Selective risk on the calibration data. None if no sample is accepted or no losses are
-        available.
+        Selective risk on the calibration data. The risk is None if no sample is accepted or no
+        losses are available.
     score : str
         Name of the confidence score, or "" if unknown.
     reason : str
         The reason for a missing threshold, or "" if the rule has a threshold.
     scale : {"log-odds", "probability", "score", "unknown"}
         Scale of the threshold. "log-odds" and "probability" refer to the probability of a correct
-        prediction, and "score" to the unit of the score. "unknown" for a rule from arrays without a
-        scale or from a file of version 1. The method `for_score` sets the scale.
+        prediction, and "score" to the unit of the score. The scale is "unknown" if a rule was
+        fitted on arrays without a scale, or read from a file of version 1. The method `for_score`
+        sets the scale.
     population : str
-        Population of the guarantee if it differs from the population of the calibration data. With
-        density ratios (`abstain.shift`), the guarantee is for the target population.
+        Population of the guarantee if it differs from the population of the calibration data. A
+        rule that was fitted with density ratios (`abstain.shift`) has a guarantee for another
+        population.
     per : str
         Name of the column that selects the threshold of a sample, or "prediction" for the predicted
         class. "" for a rule with one threshold.
     joint : bool
-        Whether the guarantees of all parts hold jointly with probability 1 - delta. Otherwise, the
-        guarantee of each part fails with probability `delta`.
+        Whether the guarantees of all parts hold jointly with probability 1 - delta. If False, the
+        guarantee of each part may fail with probability `delta`.
     parts : tuple of RulePart
         The parts for all groups, in the order of their names, or for all limits. If each group has
-        several limits, the rule of each group has a part for each limit. Empty for a rule with a
-        single guarantee. Samples of a group without a threshold are rejected.
+        several limits, the rule of each group has a part for each limit. A rule with a single
+        guarantee has no parts. Samples of a group without a threshold are rejected.
 
     Raises
     ------
@@ -153,7 +155,7 @@ class DecisionRule(NotebookDisplay):
     parts: tuple[RulePart, ...] = ()
 
     def __post_init__(self) -> None:
-        """Validate every field and the consistency of all fields."""
+        """Validate the fields of the rule."""
         records.check(self, owner="a decision rule")
         if self.parts:
             check_parts(self)
@@ -175,7 +177,7 @@ class DecisionRule(NotebookDisplay):
         joint: bool = False,
         delta: float | None = None,
     ) -> "DecisionRule":
-        """Combine decision rules of groups, or of several limits of one threshold.
+        """Combine the decision rules of several groups, or of several limits of one threshold.
 
         Parameters
         ----------
@@ -192,13 +194,13 @@ class DecisionRule(NotebookDisplay):
         Returns
         -------
         DecisionRule
-            A rule whose counts, coverage and risk refer to all calibration samples. Its `target` is
-            the common target of all parts.
+            A rule whose counts, coverage and risk refer to all calibration samples. Its `target`
+            is the target of the parts if all parts have the same target.
 
         Raises
         ------
         InputError
-            If `parts` is empty, or if parts contradict each other or `delta`.
+            If `parts` is empty, or if its entries contradict each other or `delta`.
 
         Examples
         --------
@@ -218,7 +220,7 @@ class DecisionRule(NotebookDisplay):
 
     @property
     def attainable(self) -> bool:
-        """Whether the rule has a threshold for all samples or for any group."""
+        """Whether the rule has a threshold, or at least one of its groups has one."""
         return self.threshold is not None or any(part.rule.attainable for part in self.parts)
 
     @property
@@ -236,15 +238,14 @@ class DecisionRule(NotebookDisplay):
 
     @property
     def uses_probability(self) -> bool:
-        """Whether the threshold is a probability of a correct prediction for every score."""
+        """Whether the method defines its threshold as a probability of a correct prediction."""
         return self.method in RULES and RULES[self.method].uses_probability
 
     @property
     def scale_description(self) -> str:
-        """Text with the scale of the threshold and the threshold on the other scale.
+        """Text with the scale of the threshold, and its value as log-odds or as a probability.
 
-        The text is empty without a threshold, for the unit of a score, and if neither the name nor
-        the scale of the score is recorded.
+        The text is empty if the rule has no threshold or if the scale is not a probability scale.
         """
         has_unknown_unit = not self.score and self.scale == UNKNOWN
         if self.threshold is None or has_unknown_unit:
@@ -264,8 +265,8 @@ class DecisionRule(NotebookDisplay):
         Returns
         -------
         float or None
-            The threshold on this scale. None without a threshold, or if the threshold has no exact
-            counterpart on this scale.
+            The threshold on this scale. The result is None if there is no threshold, or if the
+            threshold cannot be converted.
 
         Raises
         ------
@@ -286,9 +287,9 @@ class DecisionRule(NotebookDisplay):
 
     @property
     def limits(self) -> tuple[RulePart, ...]:
-        """The limits of the threshold, or of the first group, whose limits all groups have.
+        """The limits of the threshold, or of each group.
 
-        Empty for a threshold with a single guarantee.
+        The tuple is empty for a threshold with a single guarantee.
         """
         return self.parts[0].rule.limits if self.per else self.parts
 
@@ -298,7 +299,7 @@ class DecisionRule(NotebookDisplay):
         return tuple(part.name for part in self.parts)
 
     def part(self, name: str) -> "DecisionRule":
-        """Return the rule of one group or limit.
+        """Return the decision rule of one group or limit.
 
         Parameters
         ----------
@@ -361,7 +362,7 @@ class DecisionRule(NotebookDisplay):
         -------
         dict from str to int
             Number of samples of each group that is not in the calibration data. The rule rejects
-            these samples. Empty for a rule with one threshold.
+            these samples. The dict is empty for a rule with one threshold.
         """
         values = to_numpy(group, "group")
         names, codes = encode_groups(values, values.size)
@@ -403,31 +404,32 @@ class DecisionRule(NotebookDisplay):
         Returns
         -------
         array of shape (n,)
-            Booleans that state whether confidence >= threshold, in the array type and on the device
-            of the input. For lists and series, the result is a NumPy array. All entries are False
-            without a threshold. The rule rejects samples of a group without a threshold and of a
-            group that is not in the calibration data (see `count_unknown_groups`).
+            Whether each sample is accepted, in the array type and on the device of the input. For
+            lists and series, the result is a NumPy array. If the rule has no threshold, all
+            entries are False. Samples of groups without a threshold, and of groups that are not in
+            the calibration data, are rejected (see `count_unknown_groups`).
 
         Raises
         ------
         ShapeError, DomainError
-            If an array is empty, has several axes, or has NaN or infinite entries. Also if a value
-            is outside [0, 1] with ``scale="probability"``.
+            If an array is empty, has several axes, or has NaN or infinite entries. DomainError is
+            also raised for values outside [0, 1] if ``scale="probability"``.
         InputError
-            If none or several of `confidence`, `logits` and `probabilities` are passed. If `scale`
-            is missing and the confidences may be on another scale than the threshold. If the
-            threshold cannot be converted to `scale`, or the rule does not name its score.
+            If none or several of `confidence`, `logits` and `probabilities` are passed. InputError
+            is also raised if `scale` is missing and the confidences may be on another scale than
+            the threshold. Finally, InputError is raised if the threshold cannot be converted to
+            `scale`, or if the rule does not name its score.
         UnknownNameError, MissingInputError
             If the score of the rule cannot be computed from the input, or groups are missing.
 
         Notes
         -----
         The score of predictions, logits and probabilities is computed on the scale of the
-        threshold. The decisions, including ties, therefore equal the decisions on the calibration
-        data. Confidences on the scale of the threshold are compared in their own precision, so the
-        float32 number 0.9 reaches the threshold 0.9. Confidences on another scale may be up to 4
-        units in the last place below the threshold, because probabilities that are computed in
-        different ways can differ by this amount.
+        threshold. Equal predictions therefore get the same decision as in the calibration data.
+        Confidences on the scale of the threshold are compared in their own precision. For example,
+        a float32 confidence of 0.9 is accepted at the threshold 0.9. Confidences on another scale
+        are also accepted if they are at most 4 units in the last place below the threshold, which
+        allows for rounding errors.
 
         Examples
         --------
@@ -457,7 +459,7 @@ class DecisionRule(NotebookDisplay):
     def _accept_by_group(
         self, values: Array, group: AnyArray | None, value_scale: str | None
     ) -> BoolArray:
-        """Return which samples reach the threshold of their group."""
+        """Return a mask of the samples that reach the threshold of their group."""
         if group is None:
             raise MissingInputError(f"the rule has a threshold for each {self.per!r}: pass `group`")
         names, codes = encode_groups(group, values.size)
@@ -504,16 +506,16 @@ class DecisionRule(NotebookDisplay):
         return replace(self, score=name, scale=self.scale if scale is None else scale)
 
     def to_json(self) -> str:
-        """Return the rule as JSON text; `from_json` restores exactly the same numbers.
+        """Return the rule as JSON text, from which `from_json` restores it exactly.
 
-        A threshold in log-odds also has the field `threshold_probability`, a probability that
-        accepts the same samples.
+        For a threshold in log-odds, the text also contains the equivalent probability as
+        `threshold_probability`.
         """
         return rule_to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> "DecisionRule":
-        """Read a rule from the text that `to_json` wrote.
+        """Read a rule from JSON text that `to_json` returned.
 
         Parameters
         ----------
@@ -523,18 +525,20 @@ class DecisionRule(NotebookDisplay):
         Returns
         -------
         DecisionRule
-            The rule, which equals the written rule.
+            The rule.
 
         Raises
         ------
         FileFormatError
-            If the text is not JSON or not a decision rule. Also if a field is missing, unknown,
-            duplicate or invalid, or contradicts another field. The message names the field.
+            If the text is not JSON or not a decision rule. FileFormatError is also raised if a
+            field is missing, unknown, duplicate or invalid, or contradicts another field. The
+            message names the field.
 
         Notes
         -----
-        Version 1 does not record the scale, so the scale is "unknown". Versions before 3 do not
-        record the population, so the guarantee is for the population of the calibration data.
+        Files of version 1 do not contain the scale, so the scale is "unknown". Files of versions
+        before 3 do not contain the population, so the guarantee is for the population of the
+        calibration data.
 
         Examples
         --------
@@ -546,12 +550,12 @@ class DecisionRule(NotebookDisplay):
         return rule
 
     def __str__(self) -> str:
-        """Describe the rule or each of its parts in a sentence."""
+        """Describe the rule in one sentence, or in one sentence for each part."""
         return describe_rule(self)
 
 
 def _without_data(rule: DecisionRule, reason: str) -> DecisionRule:
-    """Return a copy of a rule without a threshold and without calibration results."""
+    """Return a copy of a rule from which the threshold and the calibration results are removed."""
     if rule.parts:
         parts = (RulePart(part.name, _without_data(part.rule, reason)) for part in rule.parts)
         return rule.from_parts(rule.per, tuple(parts), joint=rule.joint, delta=rule.delta)

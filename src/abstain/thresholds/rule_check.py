@@ -1,4 +1,4 @@
-"""Performance of a rule on data, with confidence intervals and verdicts."""
+"""Measure the performance of a rule on data, with confidence intervals and verdicts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -48,11 +48,11 @@ class AcceptedLosses:
         return int(self.accepted.size)
 
     def mean(self, x: Array) -> float:
-        """Return the weighted mean over all samples."""
+        """Return the weighted mean of `x` over all samples."""
         return float(np.average(x, weights=self.weight))
 
     def subset(self, rows: Array) -> "AcceptedLosses":
-        """Return the subset of the samples with these indices or in this mask."""
+        """Return the samples that an index array or a mask selects."""
         loss = None if self.loss is None else self.loss[rows]
         weight = None if self.weight is None else self.weight[rows]
         return replace(self, loss=loss, accepted=self.accepted[rows], weight=weight)
@@ -61,7 +61,7 @@ class AcceptedLosses:
 def check_losses(
     accepted: Array, loss: AnyArray | None, weight: AnyArray | None, *, level: float
 ) -> AcceptedLosses:
-    """Validate weights and losses, which are None without labels, and drop weights of 0."""
+    """Validate weights and losses, and drop samples of weight 0; losses may be None."""
     valid_weight = checks.weight(weight, length=accepted.size)
     if loss is None:
         rows, valid_weight, accepted = drop_zero_weights(valid_weight, accepted)
@@ -95,7 +95,7 @@ def share_with_interval(s: AcceptedLosses, mask: BoolArray) -> tuple[float, Inte
 def mean_with_interval(
     s: AcceptedLosses, x: FloatArray, *, signed: bool = False
 ) -> tuple[float, Interval]:
-    """Return the mean of `x` with a t interval from its influence function."""
+    """Return the weighted mean of `x` with a t interval."""
     value = s.mean(x)
     low = -_INFINITY if signed else 0.0
     interval = interval_from_influence(
@@ -117,7 +117,7 @@ def selective_risk(s: AcceptedLosses) -> tuple[float, Interval]:
 
 
 def generalized_risk(s: AcceptedLosses) -> tuple[float, Interval]:
-    """Return the accepted loss divided by the number of all samples, or NaN without labels."""
+    """Return the total loss of accepted samples divided by the number of samples, if labeled."""
     if s.loss is None:
         return _NAN, no_interval(s.level, UNLABELED)
     if s.is_binary or not (s.loss * s.accepted).any():
@@ -140,10 +140,11 @@ class StageCheck:
     share_interval : Interval
         Exact (Clopper-Pearson) confidence interval.
     risk : float
-        Mean loss of the answered samples. NaN if no sample is answered or labels are missing.
+        Mean loss of the answered samples. The risk is NaN if no sample is answered or labels are
+        missing.
     risk_interval : Interval
-        Confidence interval of the risk. Exact for 0/1 losses, otherwise a t interval from the
-        influence function.
+        Confidence interval of the risk. The interval is exact for 0/1 losses, and otherwise a t
+        interval from the influence function.
     """
 
     name: str
@@ -163,17 +164,17 @@ class LoadCheck:
     reviews : float
         Share of all samples that the person answers.
     reviews_interval : Interval
-        Exact (Clopper-Pearson) confidence interval. With a capacity limit, the interval holds
-        jointly with the interval of the risk.
+        Exact (Clopper-Pearson) confidence interval. If the plan limits the capacity, the interval
+        holds jointly with the interval of the risk.
     excess : float
         The share minus its limit, or NaN without a limit.
     verdict : str
         "holds", "broken" or "cannot tell", or "no target" without a limit.
     days_over : float
-        Expected share of days with more reviews than the daily capacity. NaN if the plan has no
-        daily capacity.
+        Expected share of days with more reviews than the daily capacity. The share is NaN if the
+        plan has no daily capacity.
     cost : float
-        Mean cost of a sample. NaN if labels are missing and errors have a cost.
+        Mean cost of a sample. The cost is NaN if labels are missing and errors have a cost.
     cost_interval : Interval
         t interval.
     """
@@ -200,28 +201,29 @@ class RuleCheck:
     n : int
         Number of samples with positive weight.
     stages : tuple of StageCheck
-        One entry for a decision rule. For a cascade, the entries of all stages, followed by the
+        One entry for a decision rule. For a cascade, one entry for each stage and one for the
         person.
     risk : float
         Total loss of the answers divided by the number of all samples. For a decision rule, the
         value is the generalized risk (coverage x selective risk). NaN without labels.
     risk_interval : Interval
-        Confidence interval of the risk. Exact (Clopper-Pearson) for shares, otherwise a t interval
-        from the influence function. If no interval can be computed, the bounds are NaN and the note
-        states the reason.
+        Confidence interval of the risk. The interval is exact (Clopper-Pearson) for 0/1 losses,
+        and otherwise a t interval from the influence function. If no interval can be computed, its
+        bounds are NaN and its note states the reason.
     excess : float
         Difference from the target, where positive is worse. The excess is the achieved risk minus
         the target, or the target minus the achieved coverage. For a rule that minimizes the cost,
-        the excess is the mean cost of a sample minus the cost of abstaining on every sample. NaN
-        without a target, for the selective risk if no sample is accepted, and for a risk without
-        labels.
+        the excess is the mean cost of a sample minus the cost of abstaining on every sample. The
+        excess is NaN if there is no target, if the selective risk is limited and no sample is
+        accepted, or if a risk is limited and labels are missing.
     excess_interval : Interval
         Confidence interval of the excess.
     verdict : str
         "holds" if the interval of the excess lies at or below 0, "broken" if the interval lies
         above 0, and otherwise "cannot tell". "nothing accepted" for the selective risk if no sample
         is accepted. "unattainable" for a rule without a threshold, and "no target" for a user
-        threshold. With groups or a capacity limit, the verdict is the worst verdict.
+        threshold. If groups are checked or the capacity is limited, the verdict is "broken" if any
+        target is broken, and "holds" only if all targets hold.
     group : str
         Name of the group, or "" for the total.
     limit : str
@@ -230,8 +232,8 @@ class RuleCheck:
     excess_verdict : str
         The verdict of the excess alone if groups or `load` exist, and "" otherwise.
     n_joint_verdicts : int
-        Number of verdicts that hold jointly at the requested level. The total and its groups hold
-        jointly, so their intervals have a higher level.
+        Number of verdicts that hold jointly at the requested level. If several verdicts hold
+        jointly, their intervals have a higher level.
     load : LoadCheck or None
         Load and cost of a cascade.
     """
@@ -253,12 +255,12 @@ class RuleCheck:
 
     @property
     def accepted(self) -> int:
-        """Number of samples that the rule or the first stage answers."""
+        """Number of samples that the rule or the first stage of a cascade answers."""
         return self.stages[0].n_answered
 
     @property
     def coverage(self) -> float:
-        """Weighted share of the samples that the rule or the first stage answers."""
+        """Weighted share of the samples that the rule or the first stage of a cascade answers."""
         return self.stages[0].share
 
     @property
@@ -268,7 +270,7 @@ class RuleCheck:
 
     @property
     def selective_risk(self) -> float:
-        """Mean loss of the answers of the rule or of the first stage."""
+        """Mean loss of the answers of the rule, or of the first stage of a cascade."""
         return self.stages[0].risk
 
     @property
@@ -278,7 +280,7 @@ class RuleCheck:
 
     @property
     def generalized_risk(self) -> float:
-        """The attribute `risk`, which is the generalized risk of a decision rule."""
+        """Generalized risk of a decision rule, which equals the attribute `risk`."""
         return self.risk
 
     @property
@@ -288,7 +290,7 @@ class RuleCheck:
 
     @property
     def subgroup(self) -> str:
-        """Name of the group, followed by the limit; "" if the check is for the total."""
+        """Name of the group and of the limit, or "" for the check of all samples."""
         return f"{self.group}: {self.limit}" if self.limit else self.group
 
     @property
@@ -298,7 +300,7 @@ class RuleCheck:
 
     @property
     def note(self) -> str:
-        """Explanation of the verdict, which may be empty."""
+        """Explanation of the verdict, or an empty text."""
         if self.excess_verdict and self.excess_verdict != self.verdict:
             worst = "a group" if self.load is None else "the load"
             return f"total: {self.excess_verdict}; {worst}: {self.verdict}"
@@ -310,11 +312,11 @@ class RuleCheck:
         Returns
         -------
         dict
-            Texts and numbers by name. Each estimate has two additional entries with the suffixes
-            `_low` and `_high`. The row of a decision rule contains name, subgroup, method,
-            guarantee, threshold, target, delta, n, accepted, the achieved numbers, excess and
-            verdict. The row of a cascade contains name, n, risk, reviews, cost, the excesses and
-            verdicts, and `answered_NAME` and `risk_NAME` of each stage.
+            The columns of the row by name. The bounds of the interval of each estimate have the
+            suffixes `_low` and `_high`. For a decision rule, the columns are name, subgroup,
+            method, guarantee, threshold, target, delta, n, accepted, coverage, both risks, excess
+            and verdict. For a cascade, the columns are name, n, risk, reviews, cost, the excesses
+            and verdicts, and `answered_NAME` and `risk_NAME` for each stage.
         """
         if self.load is not None:
             load = self.load
@@ -357,7 +359,7 @@ class RuleCheck:
 def apply_rule(
     rule: DecisionRule, confidence: AnyArray, scale: Scale | None, by: AnyArray | None = None
 ) -> BoolArray:
-    """Return which samples a rule accepts, where `by` selects the thresholds."""
+    """Return a mask of the samples that a rule accepts; `by` contains their groups."""
     rule_object: object = rule
     if not isinstance(rule_object, DecisionRule):
         raise InputError(f"`rule` must be a DecisionRule; got {type(rule_object).__name__}")
@@ -367,7 +369,7 @@ def apply_rule(
 
 
 def measure_rule(rule: DecisionRule, s: AcceptedLosses, name: str) -> RuleCheck:
-    """Measure the performance of a rule on samples with known decisions."""
+    """Measure the performance of a rule whose decisions are already computed."""
     coverage, coverage_interval = share_with_interval(s, s.accepted)
     selective, selective_interval = selective_risk(s)
     generalized, generalized_interval = generalized_risk(s)
@@ -415,21 +417,21 @@ def _cost_beyond_abstaining(s: AcceptedLosses, cost: float) -> tuple[float, Inte
 def excess_over_target(
     value: float, interval: Interval, target: float, *, is_minimum: bool = False
 ) -> tuple[float, Interval]:
-    """Return how much worse a value is than its target, and the interval of this excess."""
+    """Return by how much a value misses its target, and the interval of this excess."""
     sign = -1.0 if is_minimum else 1.0
     low, high = sorted((sign * (interval.low - target), sign * (interval.high - target)))
     return sign * (value - target), replace(interval, low=low, high=high)
 
 
 def decide_verdict(excess_interval: Interval) -> Verdict:
-    """Return the verdict that the interval of an excess implies."""
+    """Return the verdict that follows from the interval of an excess."""
     if excess_interval.high <= 0:
         return "holds"
     return "broken" if excess_interval.low > 0 else "cannot tell"
 
 
 def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the worst of the verdicts, or "no target" if none refers to a target."""
+    """Return "broken", "cannot tell" or "holds", the first that occurs, or else "no target"."""
     worst_first: tuple[Verdict, ...] = ("broken", "cannot tell", "holds")
     decisive = (v for v in verdicts if v in worst_first)
     return min(decisive, key=worst_first.index, default="no target")

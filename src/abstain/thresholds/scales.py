@@ -1,7 +1,7 @@
-"""Scales of thresholds and confidences, and comparisons that do not guess a scale.
+"""Convert and compare thresholds and confidences on different scales.
 
-The same threshold is a different number in log-odds and as a probability. For example, log-odds of
-2 are a probability of 0.88. Therefore, this module never guesses an unknown scale.
+A threshold has different numeric values in log-odds and as a probability. For example, log-odds of
+2 correspond to a probability of 0.88. If a scale is unknown, the functions raise an error.
 """
 
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -31,7 +31,7 @@ _MIN_ULPS_TO_ONE = 64
 
 
 def select_source(confidence: object, logits: Any, probabilities: Any) -> object:
-    """Return the confidences, or predictions that contain the class scores."""
+    """Return the confidences if they are passed, or else predictions with the class scores."""
     n_sources = sum(source is not None for source in (confidence, logits, probabilities))
     if n_sources != 1:
         raise (InputError if n_sources else MissingInputError)(
@@ -46,7 +46,7 @@ def select_source(confidence: object, logits: Any, probabilities: Any) -> object
 def compute_confidence(
     predictions: Predictions, score_name: str, state: ScoreState | None
 ) -> ConfidenceScore:
-    """Compute the confidences of the score that a rule names."""
+    """Compute the confidence score by which a rule accepts samples."""
     if not score_name and state is None:
         raise MissingInputError(
             "the rule names no score. Pass confidences, or set the score: rule.for_score('msr')"
@@ -88,7 +88,7 @@ def comparable_values(
 
 
 def check_score_name(rule_score: str, name: str) -> None:
-    """Raise InputError if both names are not empty and differ."""
+    """Raise InputError if two score names differ and neither is empty."""
     if rule_score and name and name != rule_score:
         raise InputError(
             f"the rule is for the score {rule_score!r}; got {name!r}. A threshold of one score "
@@ -117,7 +117,8 @@ def convert_threshold(threshold: float, scale: str) -> float | None:
 def lowest_accepted_probability(log_odds: float) -> float:
     """Return the lowest probability that reaches a threshold in log-odds.
 
-    The result is 4 units in the last place below the exact probability, because of rounding errors.
+    The result is 4 units in the last place below the exact probability, which allows for rounding
+    errors.
     """
     tolerance = _MAX_ULP_DIFFERENCE * float(np.finfo(np.float64).eps)
     return float(special.expit(log_odds)) * (1 - tolerance)
@@ -126,10 +127,10 @@ def lowest_accepted_probability(log_odds: float) -> float:
 def reaches_threshold(
     values: Array, threshold: float | FloatArray, rule_scale: str, value_scale: str | None
 ) -> BoolArray:
-    """Return which values reach a threshold on `rule_scale`, or one threshold for each value.
+    """Return a mask of the values that reach the threshold; each value may have its own threshold.
 
-    Values of the scale "score" are on the scale of the threshold. A value on a converted scale may
-    be up to 4 units in the last place below the threshold.
+    Values of the scale "score" are on the scale of the threshold. A value on another scale may be
+    up to 4 units in the last place below the threshold.
     """
     if value_scale is None:
         _check_plausible_scale(values, float(np.min(threshold)), rule_scale)
@@ -211,7 +212,7 @@ def _check_plausible_scale(values: Array, threshold: float, rule_scale: str) -> 
 
 
 def _no_counterpart_message(rule_scale: str, value_scale: str) -> str:
-    """Return the message for a threshold that cannot be converted."""
+    """Return the error message for a threshold that cannot be converted to another scale."""
     if rule_scale == UNKNOWN:
         return (
             "the rule does not record the scale of its threshold, so it cannot be compared with "

@@ -1,4 +1,4 @@
-"""The first tests of a rule, and the number of samples with which one of them would pass."""
+"""Compute the first tests of a rule, and the number of samples that a passing test requires."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +21,7 @@ _MAX_MORE, _MAX_MULTIPLE = 5000, 10
 
 @dataclass(frozen=True)
 class StartTest:
-    """The first test of a fixed sequence of thresholds.
+    """The test of the first threshold of a sequence.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ def find_n_required(rule: DecisionRule, samples: Scored) -> int | None:
 
 
 def start_tests(n: int, rule: DecisionRule, samples: Scored) -> list[StartTest]:
-    """Return the first tests of a rule on n samples, with the results of the available samples."""
+    """Return the first tests of a rule for n samples, with results on the available samples."""
     target = rule.target or 0.0
     ranks, alpha = starts(rule.method, n, target, rule.delta or 0.0)
     tests = []
@@ -80,14 +80,14 @@ def start_tests(n: int, rule: DecisionRule, samples: Scored) -> list[StartTest]:
 
 
 def _n_wrong_until(samples: Scored, rank: int) -> int:
-    """Return the number of wrong answers in the tie groups among the first `rank` samples."""
+    """Return the number of wrong answers in the tie groups within the first `rank` samples."""
     n_groups = int(np.searchsorted(samples.groups.cumulative_count, rank, side="right"))
     return int(np.rint(samples.groups.cumulative_loss[n_groups - 1])) if n_groups else 0
 
 
 @cache
 def starts(method: str, n: int, target: float, delta: float) -> tuple[list[int], float]:
-    """Return the ranks from which a rule tests n samples, and the level of each test."""
+    """Return the ranks at which a rule starts to test n samples, and the level of each test."""
     smallest = min_count(target, delta)
     if n < smallest:
         return [], delta

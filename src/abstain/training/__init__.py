@@ -1,6 +1,6 @@
-"""PyTorch losses and network heads that train classifiers that may abstain.
+"""PyTorch losses and network heads for training selective classifiers.
 
-This package requires the extra ``torch``: ``pip install 'abstain[torch]'``.
+The package requires PyTorch, which ``pip install 'abstain[torch]'`` installs.
 """
 
 try:

@@ -1,4 +1,4 @@
-"""Compute the mean loss of a training step, weighted by the ranks of the confidences.
+"""Compute the mean loss of a batch, weighted by the ranks of the confidences.
 
 Hard ranks are integers without a gradient. Soft ranks are differentiable functions of the
 confidences.
@@ -28,7 +28,7 @@ MAX_PAIRS, MAX_DEVICE_PAIRS = 1 << 18, 1 << 24
 
 
 def check_temperature(soft: Any) -> float | None:
-    """Validate the temperature of soft ranks, or return None for hard ranks."""
+    """Validate the temperature of soft ranks. None means hard ranks."""
     if isinstance(soft, bool):
         # True would mean a temperature of 1, which is ten times the usual temperature.
         raise InputError(
@@ -38,7 +38,7 @@ def check_temperature(soft: Any) -> float | None:
 
 
 def standard_deviation(population: Tensor) -> Tensor:
-    """Return the standard deviation of the confidences, or 1 if all are equal, as a constant."""
+    """Return the standard deviation without a gradient, or 1 if all confidences are equal."""
     values = population.detach()
     deviation = values.std(unbiased=False)
     return torch.where(deviation > ROUNDING * values.abs().max(), deviation, 1.0)
@@ -67,7 +67,7 @@ def soft_ranks(
 
 
 class _SoftCount(torch.autograd.Function):
-    """The sum over y of sigmoid(x - y) for each x, computed in blocks to save memory."""
+    """The sum over y of sigmoid(x - y) for each x, computed in blocks."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
@@ -97,16 +97,16 @@ def _sigmoids(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _blocks(x: Tensor, y: Tensor) -> Iterator[slice]:
-    """Return slices of `x` for which the pairs with `y` fit into memory."""
+    """Return slices of `x` such that all pairs with `y` fit into memory."""
     max_pairs = MAX_PAIRS if x.device.type == "cpu" else MAX_DEVICE_PAIRS
     step = max(1, max_pairs // y.shape[0])
     return (slice(start, start + step) for start in range(0, x.shape[0], step))
 
 
 def with_gradient_error(value: Tensor, source: Tensor) -> Tensor:
-    """Return a value whose backward pass raises an error that explains why it has no gradient.
+    """Return the value. If it has no gradient, its backward pass raises an error.
 
-    A value with a gradient is returned unchanged, as is any value if `source` needs no gradient.
+    If `source` needs no gradient, the value is returned unchanged.
     """
     needs_gradient = source.requires_grad and torch.is_grad_enabled()
     if value.requires_grad or not needs_gradient:
@@ -116,7 +116,7 @@ def with_gradient_error(value: Tensor, source: Tensor) -> Tensor:
 
 
 class _RaiseInBackward(torch.autograd.Function):
-    """The identity function, which raises an error in the backward pass."""
+    """The identity function with a backward pass that raises an error."""
 
     @staticmethod
     def forward(ctx: Any, value: Tensor, source: Tensor) -> Tensor:  # noqa: ARG004
@@ -135,7 +135,7 @@ EMPTY = float("inf")
 
 
 class RecentConfidences(torch.nn.Module):
-    """A queue of the most recent confidences in training."""
+    """A queue of the most recent training confidences."""
 
     #: Unused entries with the value infinity, followed by the confidences, oldest first. The state
     #: dict contains this buffer.
@@ -170,7 +170,7 @@ class RecentConfidences(torch.nn.Module):
             self._filled = min(size, self._filled + int(new.shape[0]))
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Any:  # noqa: FBT002
-        """Move the queue to the device of the module without changing its precision."""
+        """Move the queue to the device of the module, and keep its dtype."""
         values = self.values
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         device = self.values.device
@@ -191,14 +191,14 @@ class RecentConfidences(torch.nn.Module):
 
 @dataclass(frozen=True)
 class RankWeightedMean:
-    """The mean loss of a batch, in which each loss is weighted by the rank of its confidence."""
+    """The mean loss of a batch, weighted by the ranks of the confidences."""
 
     weighting: Weighting
     #: Temperature of soft ranks relative to the standard deviation, or None for hard ranks.
     soft: float | None = None
 
     def value(self, batch: Batch, recent: Tensor | None, precision: torch.dtype) -> Tensor:
-        """Return the mean of rank weight times loss over the batch, a tensor without axes."""
+        """Return the mean of rank weight times loss over the batch as a scalar tensor."""
         weighted_loss: Tensor = self.weights(batch, recent, precision) * batch.loss
         mean = weighted_loss.mean()
         if batch.weight is not None:
@@ -224,7 +224,7 @@ class RankWeightedMean:
         return population_weights[: confidence.shape[0]]
 
     def check_no_weight(self, *, has_recent: bool) -> None:
-        """Raise an InputError if the options do not support sample weights."""
+        """Raise an InputError if the options do not permit sample weights."""
         if self.soft is not None:
             option = "soft ranks"
         elif self.weighting.entry is None:
@@ -239,7 +239,7 @@ class RankWeightedMean:
 
 
 def _nan_if_not_finite(confidence: Tensor) -> Tensor | float:
-    """Return NaN if a confidence is not finite and has no rank, otherwise 0."""
+    """Return 0, or NaN if a confidence is not finite."""
     values = as_host_array(confidence)
     if values is None:
         # 0 x NaN is NaN, so the host does not have to wait for the device.
@@ -250,9 +250,9 @@ def _nan_if_not_finite(confidence: Tensor) -> Tensor | float:
 def build_batch(
     confidence: Any, loss: Any, weight: Any, *, gather: bool
 ) -> tuple[Batch, torch.dtype]:
-    """Validate the vectors of a training step, and return the batch and the dtype of the loss.
+    """Validate the vectors of a batch, and return the `Batch` and the dtype of the loss.
 
-    If `gather` is True, the batch contains the samples of all processes.
+    With `gather`, the batch contains the samples of all processes.
     """
     _check_vector("confidence", confidence)
     _check_vector("loss", loss)
@@ -281,7 +281,7 @@ def build_batch(
 
 
 def _check_vector(name: str, x: Any) -> None:
-    """Raise an error unless an argument is a tensor of shape (n,)."""
+    """Raise an error if an argument is not a tensor of shape (n,)."""
     if not isinstance(x, Tensor):
         raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")
     if x.ndim != 1:

@@ -1,4 +1,4 @@
-"""Compute the loss and the confidence of each sample from logits of shape (n, K)."""
+"""Compute per-sample losses and confidences from logits of shape (n, K)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -48,7 +48,7 @@ BASE_LOSSES: dict[str, BaseLoss] = {
 
 
 def base_loss(base: Any) -> BaseLoss:
-    """Return the loss function with this name, or a function of the caller."""
+    """Return the loss function with this name, or the user-defined function."""
     if callable(base):
         function: BaseLoss = base
         return function
@@ -72,7 +72,8 @@ def _named_loss(base: str, logits: Tensor, labels: Tensor) -> Tensor:
 def _check_labels(labels: Tensor, logits: Tensor) -> Tensor:
     """Validate the labels, and convert them to int64.
 
-    The range of labels on a device is not checked, because the host would wait for the device.
+    Labels on a device are not checked for their range, because this would synchronize host and
+    device.
     """
     n, n_classes = logits.shape
     if labels.shape != (n,):
@@ -105,7 +106,7 @@ ScoreFunction: TypeAlias = Callable[[Tensor], Tensor]
 
 
 def score_of_logits(score: Any) -> ScoreFunction:
-    """Return the function that computes the score with this name, or a function of the caller."""
+    """Return the score function with this name, or the user-defined function."""
     if callable(score):
         function: ScoreFunction = score
         return function
@@ -129,7 +130,7 @@ def score_of_logits(score: Any) -> ScoreFunction:
 def _compute_score(
     kernel: kernels.Kernel, temperature: float, is_multiplied: bool, logits: Tensor
 ) -> Tensor:
-    """Compute a confidence score of logits with PyTorch or, if possible, with NumPy."""
+    """Compute a confidence score of logits, with NumPy if possible and otherwise with PyTorch."""
     if logits.shape[0] == 0:
         # The empty result keeps the autograd graph, because other processes may have samples.
         return logits.sum(dim=1)
@@ -148,7 +149,7 @@ def _compute_in_torch(kernel: kernels.Kernel, temperature: float, logits: Tensor
 
 
 def _compute_in_numpy(kernel: kernels.Kernel, temperature: float, logits: Tensor) -> Tensor:
-    """Compute a score with NumPy, which is four times faster than PyTorch."""
+    """Compute a score with NumPy, which is faster than PyTorch."""
     scores = ClassScores(to_numpy(logits, "logits"), are_logits=True)
     # NaN is propagated without a warning, as in PyTorch.
     with np.errstate(all="ignore"):

@@ -1,7 +1,8 @@
 """Exchange samples between processes that train together (`torch.distributed`).
 
-Every process computes the objective from the samples of all processes. Only its own samples have a
-gradient. The sum of the gradients over the processes is then the gradient of the objective.
+Each process computes the objective on the samples of all processes. In each process, only the
+samples of this process have a gradient. Therefore, the sum of the gradients over all processes is
+the gradient of the objective.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from torch import distributed as dist
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The samples of one training step, in the widest floating-point type of their device."""
+    """The samples of a batch, in the widest floating-point type of their device."""
 
     confidence: Tensor
     loss: Tensor
@@ -28,7 +29,7 @@ def has_several_processes() -> bool:
 
 
 def gather_batch(batch: Batch) -> Batch:
-    """Return the samples of all processes, in the order of the processes."""
+    """Concatenate the samples of all processes, in the order of the processes."""
     n_samples = batch.confidence.shape[0]
     headers = _gather_integers([n_samples, batch.weight is not None], batch.confidence.device)
     sizes = [size for size, _ in headers]
@@ -57,7 +58,7 @@ def mean_over_processes(x: Tensor) -> Tensor:
 
 
 def gather_vectors(x: Tensor) -> Tensor:
-    """Concatenate the vectors of all processes, which may differ in length, without gradients."""
+    """Concatenate vectors of different lengths from all processes, without gradients."""
     if not has_several_processes():
         return x.detach()
     sizes = [size for (size,) in _gather_integers([len(x)], x.device)]
@@ -66,7 +67,7 @@ def gather_vectors(x: Tensor) -> Tensor:
 
 
 def _gather_integers(numbers: list[int], device: torch.device) -> list[list[int]]:
-    """Return a list of integers from every process."""
+    """Return the integers that each process sends, as a list of lists."""
     sent = torch.tensor(numbers, device=device)
     received = [torch.empty_like(sent) for _ in range(dist.get_world_size())]
     dist.all_gather(received, sent)

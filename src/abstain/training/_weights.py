@@ -1,7 +1,7 @@
-"""Compute the weights of losses by the rank of the confidence.
+"""Compute loss weights from the ranks of the confidences.
 
-At integer ranks, the weights are those of `abstain.metrics.rank_weights`. At soft ranks, which are
-real numbers, the function `smooth` of a catalogue entry computes the weights.
+At integer ranks, the weights equal those of `abstain.metrics.rank_weights`. At soft ranks, which
+are real numbers, `RankWeights.smooth` computes the weights.
 """
 
 from collections.abc import Callable
@@ -43,10 +43,10 @@ def as_host_array(x: Tensor) -> FloatArray | None:
 
 
 def mean_over_ties(confidence: Tensor, population: Tensor, values: Tensor) -> Tensor:
-    """Return the mean of `values` over the ranks of each confidence in a population.
+    """Return the mean of `values` over the ranks of each confidence.
 
-    `values` contains a value for each ascending rank in `population`, shape (m,). Every entry of
-    `confidence` must be in the population. A tied confidence has several ranks.
+    `values` contains a value for each ascending rank in `population`, shape (m,). `population` must
+    contain every entry of `confidence`. A tied confidence has several ranks.
     """
     arrays = [as_host_array(x) for x in (confidence, population, values)]
     host_confidence, host_population, host_values = arrays
@@ -96,7 +96,7 @@ def _mean_of_ties(values: FloatArray, sorted_confidence: FloatArray) -> FloatArr
 
 
 def tie_group_weights(confidence: Tensor, weight: Tensor | None, phi: RankWeight) -> Tensor:
-    """Return the rank weight of the tie group of each sample, or 0 for a sample with weight 0."""
+    """Return the rank weight of each sample's tie group, or 0 for samples of weight 0."""
     # The weights are computed in float64, which Apple's devices do not support.
     device = torch.device("cpu") if confidence.device.type == "mps" else confidence.device
     device_confidence = confidence.to(device)
@@ -137,7 +137,7 @@ SmoothWeight: TypeAlias = Callable[[Tensor, int, tuple[float, float]], Tensor]
 
 @dataclass(frozen=True)
 class RankWeights:
-    """A named weight of losses, which depends on the rank of the confidence.
+    """Catalogue entry of weights of the losses, which depend on the rank of the confidence.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class RankWeights:
     is_partial : bool
         Whether the metric is an area between two coverages.
     averages_ties : bool
-        Whether tied samples have the mean of the weights at their ranks.
+        Whether tied samples receive the mean of the weights at their ranks.
     """
 
     name: str
@@ -173,7 +173,7 @@ class RankWeights:
 def weights_at_whole_ranks(
     name: str, between: tuple[float, float], n: int, device: Any, dtype: Any
 ) -> Tensor:
-    """Return the weights at the ranks 1 to n. Results are cached, because few batch sizes occur."""
+    """Return the weights at the ranks 1 to n. Results are cached."""
     # Training may reuse a table that was first computed in inference mode.
     with torch.inference_mode(mode=False):
         return torch.tensor(_by_kernel(name, between, n), device=device, dtype=dtype)
@@ -181,7 +181,7 @@ def weights_at_whole_ranks(
 
 @lru_cache(maxsize=64)
 def _by_kernel(name: str, between: tuple[float, float], n: int) -> FloatArray:
-    """Return the weights of n untied samples in the order of ascending ranks, shape (n,)."""
+    """Return the weights of n untied samples in ascending order of rank, shape (n,)."""
     ones = np.ones(n)
     untied = TieGroups(np.arange(n, 0, -1.0), ones, ones)
     compute_weights = RANK_WEIGHTS[name].kernel(between)
@@ -195,9 +195,9 @@ def _harmonic(r: Tensor, n: int, _: tuple[float, float]) -> Tensor:
 
 
 def _ramp(r: Tensor, n: int, between: tuple[float, float]) -> Tensor:
-    """Integrate the accepted share of a sample over the coverage interval.
+    """Integrate the accepted share of each sample over an interval of coverages.
 
-    At coverage c, the accepted share of a sample with rank r is clip(n c - (n - r), 0, 1).
+    At coverage c, the accepted share of the sample with rank r is clip(n c - (n - r), 0, 1).
     """
     low, high = between
     integral_to_high = _integral_of_clip(n * high - (n - r))
@@ -211,7 +211,7 @@ def _integral_of_clip(x: Tensor) -> Tensor:
 
 
 def _interpolated(r: Tensor, n: int, between: tuple[float, float]) -> Tensor:
-    """Interpolate the weights of the partial AURC linearly between integer ranks."""
+    """Compute the weights of the partial AURC by linear interpolation between integer ranks."""
     weights = weights_at_whole_ranks("partial-aurc", between, n, r.device, r.dtype)
     # NaN is replaced for the look-up, and the fraction r - lower makes the result NaN.
     lower = r.detach().nan_to_num(1.0).clamp(1, max(1, n - 1)).floor()
@@ -289,7 +289,7 @@ WeightFunction: TypeAlias = Callable[[Tensor, int], Tensor]
 
 @dataclass(frozen=True)
 class Weighting:
-    """Validated rank weights: a name in the catalogue, or a function of the caller."""
+    """Validated rank weights: a catalogue name or a user-defined function."""
 
     weights: str | WeightFunction
     #: Coverage interval of a partial area.
@@ -297,12 +297,12 @@ class Weighting:
 
     @property
     def entry(self) -> RankWeights | None:
-        """Catalogue entry of the weights, or None for a function of the caller."""
+        """Catalogue entry of the weights, or None for a user-defined function."""
         return RANK_WEIGHTS[self.weights] if isinstance(self.weights, str) else None
 
     @property
     def depends_on_rank_only(self) -> bool:
-        """Whether tied samples have the mean of the weights at their ranks."""
+        """Whether tied samples receive the mean of the weights at their ranks."""
         return self.entry is None or self.entry.averages_ties
 
     @property
@@ -325,7 +325,7 @@ class Weighting:
 
 
 def _check_weights(weights: Any, ranks: Tensor) -> Tensor:
-    """Validate the shape of the weights that a function of the caller returned."""
+    """Validate the shape of weights from a user-defined function."""
     if isinstance(weights, Tensor) and weights.shape == ranks.shape:
         return weights.to(ranks)
     received = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights).__name__
@@ -338,7 +338,7 @@ def _check_weights(weights: Any, ranks: Tensor) -> Tensor:
 def check_weighting(
     weights: str | WeightFunction, between: tuple[float, float] | None
 ) -> Weighting:
-    """Validate rank weights and the coverage interval of a partial area."""
+    """Validate rank weights and, for a partial area, its coverage interval."""
     if callable(weights):
         _check_no_interval(between, "a function")
         return Weighting(weights)

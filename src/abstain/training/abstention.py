@@ -1,4 +1,4 @@
-"""DeepGamblers and self-adaptive training, which add a class "abstain" to the classifier."""
+"""DeepGamblers and self-adaptive training, which add a class "abstain" to a classifier."""
 
 import math
 import warnings
@@ -21,10 +21,10 @@ REWARDS = (2.2, 3.0, 4.5, 6.0, 10.0, 12.0, 15.0, 20.0)
 
 
 class _Abstaining(ObjectiveWithWarmUp):
-    """An objective whose head has an additional class for abstention."""
+    """Base class of objectives with an additional class "abstain"."""
 
     def confidence(self, output: Output) -> Tensor:
-        """Compute the log-odds that the network does not abstain.
+        """Compute the log-odds of not abstaining.
 
         Parameters
         ----------
@@ -62,13 +62,13 @@ class DeepGamblers(_Abstaining):
     Parameters
     ----------
     reward : float, default=2.2
-        Reward o, above 1. Abstention is optimal if all classes have a probability below 1 / o, so a
+        Reward o, above 1. Abstention is optimal if all classes have a probability below 1 / o. A
         smaller reward leads to more abstentions. If the reward is above K, abstention is never
         optimal.
     warm_up : float, default=1/3
-        Share of the epochs that first train with cross-entropy over the K classes. With a small
-        reward, training may fail without a warm-up. On CIFAR-10, the authors use 100 of 300 epochs
-        for rewards up to 6.
+        Share of the epochs that first train with cross-entropy over the K classes. If the reward is
+        small, training without a warm-up may fail. The paper uses 100 of 300 epochs on CIFAR-10 for
+        rewards up to 6.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
@@ -87,7 +87,7 @@ class DeepGamblers(_Abstaining):
     The confidence is the log-odds of the reservation score ``1 - p[abstain]``. `class_logits` omits
     the class "abstain".
 
-    FD-Shifts also selects rewards above the number of classes (Jaeger et al. 2023).
+    FD-Shifts also considers rewards above the number of classes (Jaeger et al. 2023).
 
     References
     ----------
@@ -140,19 +140,19 @@ _MAX_INDEX = 2**32
 
 
 class SelfAdaptiveTraining(_Abstaining):
-    """Self-adaptive training, which gradually replaces improbable labels by a class "abstain".
+    """Self-adaptive training, which moves improbable labels to an additional class "abstain".
 
-    Each training sample i has a target t_i with the initial value 1. Let q_i[y_i] be the
-    probability of the label. Training updates the targets by
-    ``t_i <- momentum t_i + (1 - momentum) q_i[y_i]``. Let p be the softmax over K classes and the
-    class "abstain". The loss is the mean of ``-(t_i log p_i[y_i] + (1 - t_i) log p_i[abstain])``.
+    Each training sample i has a target t_i, initially 1. Let q_i[y_i] be the probability of the
+    label y_i of sample i. In training, the targets are updated by ``t_i <- momentum t_i + (1 -
+    momentum) q_i[y_i]``. Let p be the softmax over K classes and the class "abstain". The loss is
+    the mean of ``-(t_i log p_i[y_i] + (1 - t_i) log p_i[abstain])``.
 
     Parameters
     ----------
     momentum : float, default=0.99
-        Momentum of the targets, in [0, 1]. A larger momentum changes the targets more slowly.
+        Momentum of the targets, in [0, 1]. With a larger momentum, the targets change more slowly.
     warm_up : float, default=0
-        Share of the epochs that first train with cross-entropy over the K classes. The authors use
+        Share of the epochs that first train with cross-entropy over the K classes. The paper uses
         no warm-up for selective classification.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
@@ -170,9 +170,9 @@ class SelfAdaptiveTraining(_Abstaining):
     Notes
     -----
     The confidence is the log-odds of ``1 - p[abstain]``. As in the authors' code, q is the softmax
-    over the K classes only. The loss requires the `index` of the samples, preferably on the CPU. In
-    eval mode, every target is 1 and no index is needed. Processes that train together share their
-    targets.
+    over the K classes, without "abstain". In training, pass the `index` of the samples, preferably
+    on the CPU. In eval mode, all targets are 1 and no index is needed. In distributed training, all
+    processes have the same targets.
 
     References
     ----------
@@ -200,7 +200,7 @@ class SelfAdaptiveTraining(_Abstaining):
         self.register_buffer("target", torch.ones(0))
 
     def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
-        """Update the targets of the batch, and return the mean loss."""
+        """Update the targets of the batch in training, and return the mean loss."""
         log_p_label, log_p_abstention = _log_probabilities(output, labels)
         if not self.training:
             return -log_p_label.mean()
@@ -230,7 +230,7 @@ class SelfAdaptiveTraining(_Abstaining):
         self.target.scatter_reduce_(0, all_indices, updated, reduce="mean", include_self=False)
 
     def _grow(self, index: Tensor) -> None:
-        """Extend the buffer of targets so that it contains all indices."""
+        """Extend the buffer of targets to the largest index."""
         min_index, max_index = (int(x) for x in index.aminmax())
         if min_index < 0:
             raise InputError(f"`index` must not be negative; got {min_index}")

@@ -1,4 +1,4 @@
-"""ConfidNet, DeVries & Taylor and SelectiveNet, which train a network branch for the confidence."""
+"""Objectives with a confidence branch: ConfidNet, DeVries & Taylor, and SelectiveNet."""
 
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ _FINE_RATE = 1e-6
 
 
 class _Branched(Objective):
-    """An objective whose head has a branch for the confidence."""
+    """Base class of objectives with a branch for the confidence."""
 
     def confidence(self, output: Output) -> Tensor:
         """Return the logit of the confidence branch.
@@ -47,12 +47,12 @@ class _Branched(Objective):
 
 
 class ConfidNet(_Branched):
-    """ConfidNet, in which a branch on the features learns the probability of the true class.
+    """ConfidNet, which trains a branch to predict the probability of the true class.
 
     The first phase trains a classifier with cross-entropy. The second phase freezes the classifier
-    and trains a branch with output c. The loss is the mean of ``(sigmoid(c) - p[y])^2``, where p is
-    the softmax of the classifier. An optional third phase trains the branch together with a copy of
-    the backbone.
+    and trains a branch with output c on the features. The loss of the second phase is the mean of
+    ``(sigmoid(c) - p[y])^2``, where p is the softmax of the classifier. An optional third phase
+    trains the branch together with a copy of the backbone.
 
     Parameters
     ----------
@@ -60,29 +60,30 @@ class ConfidNet(_Branched):
         Share of the epochs that train the branch. FD-Shifts uses 200 of 450 epochs.
     fine_tune : float, default=0
         Share of the epochs in the third phase, whose learning rate is 1e-6. FD-Shifts uses 20 of
-        470 epochs (0.043). The copy of the backbone doubles the memory and the cost of predictions.
+        470 epochs (0.043). The third phase adds a copy of the backbone, which doubles memory and
+        prediction cost.
     hidden : int, default=400
         Width of the four hidden layers of the branch.
     learning_rate : float, default=1e-4
-        Learning rate of Adam in the second phase. The default is the value of the authors.
+        Learning rate of Adam in the second phase. The default is that of the paper.
     failure_weight : float, default=1
-        Weight of incorrect predictions in the loss of the branch. The authors' code calls this
-        option `weighting`.
+        Weight of incorrect predictions in the loss of the branch. In the authors' code, this option
+        is called `weighting`.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
     Raises
     ------
     DomainError
-        If a share is outside (0, 1), or if the shares leave no epochs for the classifier.
+        If a share is outside (0, 1), or if no epochs remain for the classifier.
     InputError
         If `hidden` is not a positive integer.
 
     Notes
     -----
-    In the second phase, batch norm keeps its statistics and dropout is on. In the third phase,
-    dropout is off, as in the authors' code. If the classifier has no errors on the training set,
-    the branch learns little.
+    In the second phase, the statistics of batch norm are fixed and dropout is on. In the third
+    phase, batch norm is also fixed and dropout is off. Both settings follow the authors' code. The
+    branch learns little if the classifier has no errors on the training set.
 
     References
     ----------
@@ -148,7 +149,7 @@ class ConfidNet(_Branched):
         return {"confidence": fully_connected(width, self.hidden, _BRANCH_LAYERS)}
 
     def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
-        """Return the cross-entropy or, after the first phase, the squared error of the branch."""
+        """Return the cross-entropy (first phase) or the squared error of the branch."""
         if self.phase.name == "classifier":
             return cross_entropy(output, labels)
         logits = at_least_float32(output.logits).detach()
@@ -167,29 +168,29 @@ _PRICE_DECREASE, _PRICE_INCREASE = 1.0 / 1.01, 1.0 / 0.99
 
 
 class DeVries(_Branched):
-    """DeVries & Taylor, which train a branch to output a low confidence for uncertain predictions.
+    """The method of DeVries & Taylor, which trains a confidence branch with hints.
 
-    Let p be the softmax, c in (0, 1) the confidence of the branch, and y the label as a one-hot
-    vector. The mixture ``p' = c p + (1 - c) y`` is called a hint. The loss is the mean of
-    ``-log p'[y]`` plus lambda times the mean of ``-log c``. After each step, the factor lambda
+    Let p be the softmax, c in (0, 1) the output of the branch, and y the one-hot label. A hint is
+    the mixture ``p' = c p + (1 - c) y``, which contains information about the label. The loss is
+    the mean of ``-log p'[y]`` plus lambda times the mean of ``-log c``. After each step, lambda
     increases if the mean of ``-log c`` is at least the budget, and decreases otherwise.
 
     Parameters
     ----------
     budget : float, default=0.3
-        Positive number to which the mean of ``-log c`` is adjusted.
+        Target value of the mean of ``-log c``, above 0.
     price : float, default=0.1
         Initial factor lambda, at least 0. A factor of 0 remains 0.
     hinted : float, default=0.5
         Probability that the loss of a sample uses the hint p' instead of p, in [0, 1]. The default
-        is the value of the paper.
+        is that of the paper.
     rng : int, numpy.random.Generator or None
         As in `Objective`. The generator also selects the samples with hints.
 
     Attributes
     ----------
     multiplier : torch.Tensor
-        Current factor lambda, a buffer without axes.
+        Current factor lambda, a scalar buffer.
 
     Raises
     ------
@@ -198,10 +199,10 @@ class DeVries(_Branched):
 
     Notes
     -----
-    The confidence is the logit of c. As in the authors' code, an increase divides lambda by 0.99,
-    and a decrease divides lambda by 1.01. In eval mode, all samples have hints and lambda does not
-    change. Processes that train together share the mean of ``-log c``. Unlike the authors' code,
-    the loss does not clip probabilities.
+    The confidence is the logit of c. As in the authors' code, lambda is divided by 0.99 for an
+    increase and by 1.01 for a decrease. In eval mode, hints are used for all samples and lambda is
+    constant. In distributed training, the mean of ``-log c`` is computed over all processes.
+    Probabilities are not clipped, in contrast to the authors' code.
 
     References
     ----------
@@ -230,7 +231,7 @@ class DeVries(_Branched):
         hinted: float = 0.5,
         rng: Rng = None,
     ) -> None:
-        """Validate and store the options, and create the buffer and the generator."""
+        """Validate and store the options, and create the buffer and the random number generator."""
         super().__init__(rng=rng)
         self.budget = checks.positive(budget, "budget")
         if checks.number(price, "price") < 0.0:
@@ -242,7 +243,7 @@ class DeVries(_Branched):
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The only phase, which trains all parts together."""
+        """A single phase, in which all parts are trained."""
         return (Phase("train", ("backbone", "classifier", "confidence")),)
 
     def get_extra_state(self) -> dict[str, Any]:
@@ -251,7 +252,7 @@ class DeVries(_Branched):
         Returns
         -------
         dict
-            Plain values and a tensor.
+            The name of the phase, and the state of the generator as a tensor.
         """
         return {**super().get_extra_state(), "generator": self._generator.get_state()}
 
@@ -270,7 +271,7 @@ class DeVries(_Branched):
         return {"confidence": nn.Linear(width, 1)}
 
     def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
-        """Return the cross-entropy with hints plus the price of the hints."""
+        """Return the cross-entropy with hints plus lambda times the mean of ``-log c``."""
         confidence = at_least_float32(required_field(output, "confidence"))
         log_p = functional.log_softmax(at_least_float32(output.logits), dim=1)
         log_p_label = log_p.gather(1, labels[:, None])[:, 0]
@@ -289,7 +290,7 @@ class DeVries(_Branched):
         return price * hint_amount - log_likelihood.mean()
 
     def _update_price(self, hint_amount: Tensor) -> None:
-        """Increase the price if the amount of hints is at least the budget, else decrease it."""
+        """Increase lambda if the mean of ``-log c`` is at least the budget, else decrease it."""
         is_over_budget = mean_over_processes(hint_amount) >= self.budget
         factor = torch.where(is_over_budget, _PRICE_INCREASE, _PRICE_DECREASE)
         self.multiplier.mul_(factor.to(self.multiplier))
@@ -300,7 +301,7 @@ COVERAGES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 
 class SelectiveNet(_Branched):
-    """SelectiveNet, which trains a selection of samples for a low risk at a target coverage.
+    """SelectiveNet, which trains a classifier and a selection function for a target coverage.
 
     Let f be the classifier, g in (0, 1) the selection, h an auxiliary classifier, and L the
     cross-entropy of a sample::
@@ -313,12 +314,12 @@ class SelectiveNet(_Branched):
     Parameters
     ----------
     coverage : float, default=0.8
-        Target coverage, in (0, 1]. The paper trains one network for each coverage.
+        Target coverage, in (0, 1]. In the paper, a separate network is trained for each coverage.
     penalty : float, default=32
         Factor of the squared difference between the target and a lower coverage, called lambda in
         the paper.
     alpha : float, default=0.5
-        Weight of the selective loss, in (0, 1]. The auxiliary loss has the weight 1 - alpha.
+        Weight of the selective loss, in (0, 1]. The weight of the auxiliary loss is 1 - alpha.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
@@ -329,9 +330,9 @@ class SelectiveNet(_Branched):
 
     Notes
     -----
-    The confidence is the logit of g. The authors' code does not divide the selective risk by the
-    coverage, but the paper and this class do. Coverage and risk are computed from the batch of one
-    process, so they are noisy for small batches. For a batch of one sample, the batch norm of the
+    The confidence is the logit of g. The selective risk is divided by the coverage, as in the paper
+    but not in the authors' code. Coverage and risk are computed from the local batch of each
+    process, so they are noisy for small batches. If the batch has one sample, the batch norm of the
     selection uses its running statistics.
 
     References
@@ -368,7 +369,7 @@ class SelectiveNet(_Branched):
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The only phase, which trains all parts together."""
+        """A single phase, in which all parts are trained."""
         return (Phase("train", ("backbone", "classifier", "confidence", "auxiliary")),)
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:

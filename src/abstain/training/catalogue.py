@@ -31,7 +31,7 @@ for _kind in (
 def make(name: str, *, rng: Rng = None, **options: Any) -> Objective:
     """Create an objective by its name.
 
-    An objective consists of a loss, a network head and a confidence.
+    An objective defines a loss, a network head and a confidence score.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def make(name: str, *, rng: Rng = None, **options: Any) -> Objective:
 
     See Also
     --------
-    Objective : The interface between a training loop and an objective.
+    Objective : Base class of objectives.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Train a classifier with cross-entropy, an area under a risk-coverage curve, or their sum."""
+"""Train a classifier with cross-entropy, with an area under a risk-coverage curve, or with both."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ from abstain.typing import Rng
 
 
 class CrossEntropy(Objective):
-    """Train with cross-entropy, the mean of ``-log p[y]``.
+    """Train a classifier with the cross-entropy, the mean of ``-log p[y]``.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ class CrossEntropy(Objective):
 
 
 class RankWeighted(ObjectiveWithWarmUp):
-    """Train with an area under a risk-coverage curve as the loss.
+    """Train a classifier with an area under the risk-coverage curve as the loss.
 
-    The loss is `RankWeightedLoss`. The score that ranks the samples is also the confidence.
+    The loss is `RankWeightedLoss`. The confidence is the score by which the samples are ranked.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class RankWeighted(ObjectiveWithWarmUp):
         self._score = score_of_logits(score)
 
     def confidence(self, output: Output) -> Tensor:
-        """Compute the score that ranks the samples.
+        """Compute the score by which the samples are ranked.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class RankWeighted(ObjectiveWithWarmUp):
         Returns
         -------
         torch.Tensor of shape (n,)
-            Confidences, in float64 for scores by name; higher is more confident.
+            Confidences, in float64 for named scores; higher is more confident.
         """
         return to_widest_type(self._score(check_output(output).logits))
 
@@ -152,15 +152,15 @@ class RankWeighted(ObjectiveWithWarmUp):
 
 
 class Joint(RankWeighted):
-    """Train with cross-entropy plus a multiple of an area under a risk-coverage curve.
+    """Train a classifier with cross-entropy plus a multiple of a risk-coverage area.
 
-    The area is that of the 0/1 loss with soft ranks. Its gradient decreases the confidence of
-    failures.
+    The area is computed with the 0/1 loss and soft ranks. Gradient descent on this area lowers the
+    confidence of failures.
 
     Parameters
     ----------
     strength : float, default=10
-        Factor of the area.
+        Factor of the area in the loss.
     weights : str or callable, default="augrc"
         Area, as in `RankWeightedLoss`.
     score : str or callable, default="msr"
@@ -181,10 +181,10 @@ class Joint(RankWeighted):
 
     Notes
     -----
-    This objective is from abstain and does not improve results reliably. In the fine-tuning
-    experiment of the documentation, the objective was better than cross-entropy on one data set of
-    digits and worse on another. A queue of 1,000 confidences decreased the AURC by 2.6% on MNIST,
-    but increased the AURC by 2.3% on digits of 8 x 8 pixels.
+    This objective was developed for abstain and does not improve results reliably. In the
+    fine-tuning experiment of the documentation, it was better than cross-entropy on one data set
+    and worse on another. With `queue=1000`, the AURC was 2.6% lower on MNIST and 2.3% higher on
+    digits of 8 x 8 pixels.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Train a classifier with CWSA above a threshold and cross-entropy."""
+"""Train a classifier with a loss based on CWSA and cross-entropy."""
 
 from typing import Final
 
@@ -18,18 +18,20 @@ from abstain.typing import Rng
 
 
 class ConfidenceWeighted(ObjectiveWithWarmUp):
-    r"""Train with one minus the CWSA of a batch, plus cross-entropy.
+    r"""Train a classifier with the loss 1 - CWSA plus the cross-entropy.
 
-    Let c be the largest probability of a sample and tau the threshold. If c is at least tau, a
-    correct prediction adds (c - tau)/(1 - tau) to CWSA, and a wrong prediction subtracts this
-    number. The sum is divided by the number of all samples.
+    Let c be the largest probability of a sample and tau the threshold. A correct prediction with c
+    >= tau contributes (c - tau)/(1 - tau) to CWSA, and a wrong prediction with c >= tau contributes
+    the negative of this value. CWSA is the sum of these contributions divided by the number of all
+    samples.
 
     Parameters
     ----------
     threshold : float, default=0.5
         Threshold tau, in [0, 1).
     keep : float, default=1
-        Factor of the cross-entropy. With factor 0, samples below the threshold have no gradient.
+        Factor of the cross-entropy. If the factor is 0, samples below the threshold have no
+        gradient.
     warm_up : float, default=0
         Share of the epochs that first train with cross-entropy only.
     rng : int, numpy.random.Generator or None
@@ -42,14 +44,14 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
 
     Notes
     -----
-    Appendix A.3 of [1]_ derives the gradient of a loss of CWSA, but does not define the loss. The
-    gradient of the loss of this class with respect to the logit of class k is
-    ``-s (1[k is predicted] - p_k) c/(n (1 - tau))`` for an accepted sample, where s is +1 for a
-    correct prediction and -1 for a wrong prediction. The gradient is 0 for other samples. Unlike
-    CWSA+, the loss is a continuous function of the confidence at the threshold.
+    In appendix A.3 of [1]_, the gradient of a loss for CWSA is derived, but the loss is not
+    defined. The gradient of the loss of this class with respect to the logit of class k is ``-s
+    (1[k is predicted] - p_k) c/(n (1 - tau))`` for an accepted sample, where s is +1 for a correct
+    prediction and -1 for a wrong prediction. For rejected samples, the gradient is 0. In contrast
+    to CWSA+, the loss is continuous in the confidence at the threshold.
 
-    CWSA is not a proper scoring rule. If a prediction is correct with a probability above 1/2, the
-    optimal confidence is 1. Therefore, calibrate the classifier after training.
+    CWSA is not a proper scoring rule. For predictions that are correct with a probability above
+    1/2, the optimal confidence is 1. Therefore, calibrate the classifier after training.
 
     References
     ----------
@@ -107,7 +109,7 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
         return score_of_logits(BASELINE)(check_output(output).logits)
 
     def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
-        """Return one minus the CWSA of the batch, plus the weighted cross-entropy."""
+        """Return 1 - CWSA of the batch, plus the weighted cross-entropy."""
         log_p = functional.log_softmax(at_least_float32(output.logits), dim=1)
         max_log_p, prediction = log_p.max(dim=1)
         sign = torch.where(prediction == labels, 1.0, -1.0).to(max_log_p)

@@ -1,4 +1,4 @@
-"""Define `Head`, the last layers of a network, and `Output`, the result of a head."""
+"""Define `Head`, the last layers of a network, and `Output`, its result."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -25,7 +25,7 @@ class Output(NamedTuple):
     confidence : torch.Tensor of shape (n,), optional
         Logit of the confidence branch (ConfidNet, DeVries & Taylor, SelectiveNet).
     auxiliary : torch.Tensor of shape (n, K), optional
-        Logits of a second classifier that only helps to train the features (SelectiveNet).
+        Logits of an auxiliary classifier, which is used only in training (SelectiveNet).
 
     See Also
     --------
@@ -48,7 +48,7 @@ class Output(NamedTuple):
 
 
 def check_output(output: Output) -> Output:
-    """Return the output of a head, or raise an InputError for other objects such as logits."""
+    """Return the output of a head, or raise an InputError for other objects."""
     if not isinstance(getattr(output, "logits", None), Tensor):
         argument: object = output
         raise InputError(
@@ -59,7 +59,7 @@ def check_output(output: Output) -> Output:
 
 
 def required_field(output: Output, field: str) -> Tensor:
-    """Return a field that an objective requires, or raise a MissingInputError."""
+    """Return a required field of the output, or raise a MissingInputError."""
     value: Tensor | None = getattr(check_output(output), field)
     if value is None:
         raise MissingInputError(
@@ -85,15 +85,15 @@ def to_widest_type(x: Tensor) -> Tensor:
 
 
 def widest_type(device: torch.device) -> torch.dtype:
-    """Return float64, or float32 on Apple's devices, which do not support float64."""
+    """Return float64, or float32 on Apple's devices."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
 class Head(nn.Module):
-    """A network head that consists of a linear classifier and of branches for an objective.
+    """A network head with a linear classifier and the branches of an objective.
 
-    `Objective.head` creates the head. The submodule ``classifier`` is a `torch.nn.Linear` with K
-    outputs.
+    `Objective.head` creates the head. The submodule ``classifier`` is a `torch.nn.Linear` layer
+    with K outputs.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Head(nn.Module):
 
 
 def _unit(branch: nn.Module | None, features: Tensor) -> Tensor | None:
-    """Return the single output of a branch, shape (n,), or None if there is no branch."""
+    """Return the output of a branch, shape (n,), or None without the branch."""
     if branch is None:
         return None
     logits: Tensor = branch(features)
@@ -187,7 +187,7 @@ def _unit(branch: nn.Module | None, features: Tensor) -> Tensor | None:
 
 
 def with_seed(make: Callable[[], Head], seed: int) -> Head:
-    """Create a head with initial weights from a seed, and restore the generator of torch."""
+    """Create a head with seeded initial weights, and restore the state of torch's generator."""
     state = torch.get_rng_state()
     try:
         # Unlike torch.manual_seed, this call does not reset the generators of other devices.
@@ -198,7 +198,7 @@ def with_seed(make: Callable[[], Head], seed: int) -> Head:
 
 
 def check_sizes(width: int, classes: int) -> tuple[int, int]:
-    """Validate the number of features and the number of classes."""
+    """Validate the numbers of features and classes."""
     width = checks.positive_int(width, "width")
     classes = checks.positive_int(classes, "classes")
     checks.fraction(classes, "classes", low=2, high=float("inf"))
@@ -206,7 +206,7 @@ def check_sizes(width: int, classes: int) -> tuple[int, int]:
 
 
 def fully_connected(width: int, hidden: int, layers: int) -> nn.Sequential:
-    """Return fully connected layers with ReLU between them and a single output."""
+    """Return fully connected layers with ReLU activations and a single output."""
     widths = [width] + [hidden] * (layers - 1)
     modules: list[nn.Module] = []
     for n_inputs, n_outputs in pairwise(widths):
@@ -217,7 +217,7 @@ def fully_connected(width: int, hidden: int, layers: int) -> nn.Sequential:
 
 
 class SingleSampleBatchNorm(nn.BatchNorm1d):
-    """Batch norm that uses its running statistics for a batch of one sample."""
+    """Batch norm that uses running statistics for a batch of one sample."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalize a batch (n, width)."""
@@ -233,7 +233,7 @@ _SELECTION_WIDTH = 512
 
 
 def selection_branch(width: int) -> nn.Sequential:
-    """Return the selection branch of SelectiveNet, one hidden layer with batch norm."""
+    """Return the selection branch of SelectiveNet (one hidden layer with batch norm)."""
     norm = SingleSampleBatchNorm(_SELECTION_WIDTH)
     # The authors divide the output of batch norm by 10, so that the selection starts near 1/2.
     nn.init.constant_(norm.weight, 0.1)

@@ -33,7 +33,7 @@ class ObjectiveKind:
     source : str
         Reference of the definition.
     grid : mapping of str to tuple
-        Values of some options among which the literature selects on validation data.
+        Values of options that are compared on validation data in the literature.
     """
 
     name: str
@@ -52,25 +52,26 @@ class ObjectiveKind:
 
     @property
     def needs_index(self) -> bool:
-        """Whether the loss requires the indices of the training samples of a batch."""
+        """Whether the loss requires the indices of the training samples in a batch."""
         return self.build.needs_index
 
     @property
     def stages(self) -> dict[str, str]:
-        """Names of the phases whose epochs can be set, and the option for the share of each."""
+        """Option that sets the share of epochs, for each phase of configurable length."""
         return {phase: option for phase, option in _SHARES.items() if option in self.options}
 
     def shares_of_stages(
         self, epochs: int, stages: Mapping[str, int]
     ) -> tuple[dict[str, float], int]:
-        """Convert numbers of epochs of the phases to shares, which are options of the objective.
+        """Convert numbers of epochs per phase to options of the objective.
 
         Parameters
         ----------
         epochs : int
-            Number of epochs of the classifier phase or main phase.
+            Number of epochs of the main phase (or of the classifier phase).
         stages : mapping from str to int
-            Numbers of epochs of all other phases by name. If empty, the default shares are used.
+            Numbers of epochs of the other phases by name. If the mapping is empty, the default
+            shares are used.
 
         Returns
         -------
@@ -82,8 +83,8 @@ class ObjectiveKind:
         Raises
         ------
         InputError
-            If the objective has no such phase, if a number is not a positive integer, or if a phase
-            of the default plan is missing.
+            If a phase is unknown, a number is not a positive integer, or a phase with a positive
+            default share is missing.
 
         Examples
         --------
@@ -105,7 +106,7 @@ class ObjectiveKind:
         return shares, total
 
     def _check_stages(self, stages: Mapping[str, int]) -> None:
-        """Raise an InputError if a phase is unknown or a phase of the default plan is missing."""
+        """Raise an InputError if a phase is unknown, or if a required phase is missing."""
         for name in stages:
             if name not in self.stages:
                 stage_names = ", ".join(repr(stage) for stage in self.stages) or "none"

@@ -1,4 +1,4 @@
-"""Define `Network`, a backbone with a head, and `Phase`, a stage of training."""
+"""Define `Network`, a backbone with a head, and `Phase`, a part of the training schedule."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -18,7 +18,7 @@ CLASSIFIER = ("backbone", "classifier")
 
 @dataclass(frozen=True)
 class Phase:
-    """A stage of training in which one loss is minimized over some parts of the network.
+    """A training phase, in which some parts of the network are trained with one loss.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Phase:
 
 
 def plan_epochs(phases: Sequence[Phase], epochs: int) -> tuple[Phase, ...]:
-    """Divide epochs among phases, and return the phase of each epoch."""
+    """Divide the epochs among the phases, and return the phase of each epoch."""
     count = checks.positive_int(epochs, "epochs")
     if count < len(phases):
         names = ", ".join(repr(phase.name) for phase in phases)
@@ -69,14 +69,15 @@ class Network(nn.Module):
     Parameters
     ----------
     backbone : torch.nn.Module
-        Module that maps inputs to features of shape (n, width).
+        Module that computes features of shape (n, width).
     head : Head
         Module that maps features to an `Output`. `Objective.head` creates it.
 
     Attributes
     ----------
     twin : torch.nn.Module or None
-        Copy of the backbone for the confidence branch, which the last phase of ConfidNet trains.
+        Copy of the backbone for the confidence branch. The copy is trained in the last phase of
+        ConfidNet.
 
     See Also
     --------
@@ -101,7 +102,7 @@ class Network(nn.Module):
         self._phase: Phase | None = None
 
     def forward(self, x: Any) -> Output:
-        """Compute the output of the head for inputs.
+        """Compute the output of the network.
 
         Parameters
         ----------
@@ -119,10 +120,11 @@ class Network(nn.Module):
         return output
 
     def enter(self, phase: Phase) -> None:
-        """Train the parts of a phase, and freeze all other parts.
+        """Start a phase by enabling gradients for its parts and freezing all other parts.
 
-        Call this method at the start of a phase and after loading a state. Then create an optimizer
-        of the parameters that `trained` returns. Apply DistributedDataParallel after this call.
+        Call this method at the start of each phase and after loading a state dict. Afterwards,
+        create an optimizer for the parameters from `trained`. Apply DistributedDataParallel after
+        this call.
 
         Parameters
         ----------
@@ -132,7 +134,7 @@ class Network(nn.Module):
         Raises
         ------
         InputError
-            If the network does not have a part that the phase trains.
+            If the network lacks a part that the phase trains.
         """
         if "twin" in phase.trains and self.twin is None:
             self.twin = deepcopy(self.backbone)
@@ -144,12 +146,12 @@ class Network(nn.Module):
         self.train(self.training)
 
     def trained(self) -> list[nn.Parameter]:
-        """Return the parameters that the current phase trains, for an optimizer.
+        """Return the parameters that are trained in the current phase, for an optimizer.
 
         Returns
         -------
         list of torch.nn.Parameter
-            Trained parameters. Before the first call of `enter`, all parameters are trained.
+            Trained parameters. Before the first call of `enter`, all parameters are returned.
         """
         return [p for p in self.parameters() if p.requires_grad]
 

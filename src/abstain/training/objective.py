@@ -3,13 +3,13 @@
 An objective provides five parts to a training loop:
 
 1. A head: ``objective.head(width, classes)`` maps features (n, width) of a backbone to an `Output`.
-2. A loss: ``objective(output, labels, index=index)`` is minimized. Only objectives with
-   ``needs_index`` use `index`, the indices of the training samples.
-3. A confidence: ``objective.confidence(output)`` has shape (n,); higher is more confident. If the
-   score of the paper is in (0, 1), the confidence is the log-odds of the score.
-4. A schedule: ``objective.plan(epochs)`` returns a `Phase` for each epoch, which names the trained
-   parts of the network. ``objective.enter(phase)`` and ``network.enter(phase)`` start a phase.
-5. A state: ``objective.state_dict()`` contains all that is needed to resume training.
+2. A loss: ``objective(output, labels, index=index)`` is minimized. The argument `index` contains
+   the indices of the training samples. The index is used only if ``needs_index`` is True.
+3. A confidence: ``objective.confidence(output)`` has shape (n,); higher is more confident. Scores
+   in (0, 1) are converted to log-odds.
+4. A schedule: ``objective.plan(epochs)`` returns a `Phase` for each epoch, with the parts of the
+   network to train. ``objective.enter(phase)`` and ``network.enter(phase)`` start a phase.
+5. A state: ``objective.state_dict()`` contains everything needed to resume training.
 
 The same loop trains with any objective::
 
@@ -29,8 +29,8 @@ The same loop trains with any objective::
             loss.backward()
             optimizer.step()
 
-Losses are computed with at least float32, so autocast to half precision is safe. After
-``objective.eval()``, no random numbers are used and the state does not change.
+Losses are computed in float32 or float64, so autocast to half precision is safe. In eval mode, the
+loss uses no random numbers and does not change the state.
 """
 
 from abc import ABC, abstractmethod
@@ -60,18 +60,18 @@ WARM_UP = "warm-up"
 
 
 class Objective(nn.Module, ABC):
-    """Base class of objectives, which define a loss, a head, training phases and a confidence.
+    """Base class of objectives, with a loss, a head, training phases and a confidence.
 
     Parameters
     ----------
     rng : int, numpy.random.Generator or None
-        Seed of the initial weights of the head and of random numbers in the loss. The global
-        generators of torch and NumPy do not change.
+        Seed or generator for the initial weights of the head and random numbers in the loss. The
+        states of the global generators of torch and NumPy do not change.
 
     Attributes
     ----------
     needs_index : bool
-        Whether the loss requires the indices of the training samples of a batch.
+        Whether the loss requires the indices of the training samples in a batch.
     phase : Phase
         Current phase, initially the first phase.
 
@@ -110,7 +110,7 @@ class Objective(nn.Module, ABC):
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """Phases of training in order, whose shares sum to 1."""
+        """Training phases in order. Their shares sum to 1."""
         return (Phase("train", CLASSIFIER),)
 
     @abstractmethod
@@ -120,7 +120,7 @@ class Objective(nn.Module, ABC):
         Parameters
         ----------
         output : Output
-            Output of a head that this objective created.
+            Output of a head created by this objective.
 
         Returns
         -------
@@ -130,10 +130,10 @@ class Objective(nn.Module, ABC):
 
     @abstractmethod
     def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
-        """Return the loss of a validated batch, a tensor without axes."""
+        """Return the loss of a validated batch as a scalar tensor."""
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:  # noqa: ARG002
-        """Return the branches of the head, by their names in `Head`."""
+        """Return the branches of the head, by the parameter names of `Head`."""
         return {}
 
     # ------------------------------------------------------------------ used by training loops
@@ -151,13 +151,13 @@ class Objective(nn.Module, ABC):
         Returns
         -------
         Head
-            A head on the CPU. Each call returns the same initial weights.
+            A head on the CPU. All calls return the same initial weights.
 
         Raises
         ------
         InputError
-            If a size is not an integer or too small, or if an option of the objective does not
-            allow the number of classes.
+            If a size is not an integer or too small, or if an option is incompatible with the
+            number of classes.
         """
         width, classes = check_sizes(width, classes)
         return with_seed(partial(self._make, width, classes), self._seed)
@@ -170,14 +170,14 @@ class Objective(nn.Module, ABC):
         output : Output
             Output of the head for n samples.
         labels : torch.Tensor of shape (n,)
-            Classes, as integers from 0 to K - 1. Their range is checked only on the CPU.
+            Classes, as integers from 0 to K - 1. The range is checked only for labels on the CPU.
         index : torch.Tensor of shape (n,), optional
             Index of each sample in the training set.
 
         Returns
         -------
         torch.Tensor
-            The mean loss of the batch, a tensor without axes.
+            The mean loss of the batch, a scalar tensor.
 
         Raises
         ------
@@ -185,7 +185,7 @@ class Objective(nn.Module, ABC):
             If `output` is not an `Output`, or if labels or index have a wrong shape, type, range or
             device.
         MissingInputError
-            If the output lacks a required branch, or if `index` is required and missing.
+            If a required branch or index is missing.
         """
         n, classes = check_output(output).logits.shape
         labels = check_integers(labels, "labels", n, output.logits.device)
@@ -198,7 +198,7 @@ class Objective(nn.Module, ABC):
         return self._loss(output, labels, index)
 
     def class_logits(self, output: Output) -> Tensor:
-        """Return the logits of the classes, from which other confidence scores can be computed.
+        """Return the class logits, for computing other confidence scores.
 
         Parameters
         ----------
@@ -260,7 +260,7 @@ class Objective(nn.Module, ABC):
         self._current = names.index(name)
 
     def get_extra_state(self) -> dict[str, Any]:
-        """Return the part of the state that is not a tensor of the module.
+        """Return the state that is not part of the module's tensors.
 
         Returns
         -------
@@ -280,7 +280,7 @@ class Objective(nn.Module, ABC):
         Raises
         ------
         InputError
-            If the state belongs to another objective, or if it is not the state of an objective.
+            If the state is invalid or belongs to another objective.
         """
         state_object: object = state
         name = state_object.get("phase") if isinstance(state_object, dict) else None
@@ -302,17 +302,17 @@ class Objective(nn.Module, ABC):
 
 
 def cross_entropy(output: Output, labels: Tensor) -> Tensor:
-    """Return the mean cross-entropy over the classes without the class "abstain"."""
+    """Return the mean cross-entropy, without the class "abstain"."""
     return functional.cross_entropy(at_least_float32(output.logits), labels)
 
 
 class ObjectiveWithWarmUp(Objective):
-    """Base class of objectives that may start with a warm-up with cross-entropy.
+    """Base class of objectives with an optional warm-up phase (cross-entropy).
 
     Parameters
     ----------
     warm_up : float
-        Share of the epochs that first train with cross-entropy, in [0, 1).
+        Share of the epochs in the warm-up phase, in [0, 1).
     rng : int, numpy.random.Generator or None
         As in `Objective`.
     """
@@ -327,7 +327,7 @@ class ObjectiveWithWarmUp(Objective):
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The warm-up with cross-entropy, if its share is positive, and the main phase."""
+        """The warm-up phase (if its share is positive) and the main phase."""
         main = Phase(*self.main_phase, share=1.0 - self.warm_up)
         if self.warm_up == 0.0:
             return (main,)
@@ -344,7 +344,7 @@ class ObjectiveWithWarmUp(Objective):
 
 
 def check_integers(x: Any, name: str, n: int, device: torch.device | None) -> Tensor:
-    """Validate one integer per sample. Negative integers are rejected only on the CPU."""
+    """Validate one integer per sample. On a device, negative integers are not detected."""
     if not isinstance(x, Tensor):
         raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")
     if x.shape != (n,) or n == 0:

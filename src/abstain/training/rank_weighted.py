@@ -1,4 +1,4 @@
-"""Train classifiers with an area under a risk-coverage curve as the loss."""
+"""Training losses that are areas under a risk-coverage curve."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -25,7 +25,7 @@ _LARGEST_QUEUE = 10_000_000
 
 
 def _uncompiled(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function without compiling it, because `torch.compile` cannot compile ranks."""
+    """Call a function without compilation by `torch.compile`."""
     # Importing `torch.compiler.disable` takes a second, so it is used only during compilation.
     if torch.compiler.is_compiling():
         return torch.compiler.disable(function)(*args)  # type: ignore[no-untyped-call]
@@ -43,18 +43,19 @@ def rank_weighted_loss(
     weight: Tensor | None = None,
     gather: bool = False,
 ) -> Tensor:
-    r"""Compute an area under a risk-coverage curve as a training loss.
+    r"""Compute an area under the risk-coverage curve as a differentiable training loss.
 
     Parameters
     ----------
     confidence : Tensor of shape (n,)
-        Confidences; higher is more confident. The confidences have a gradient only if `soft` is
-        set.
+        Confidences; higher is more confident. Without `soft`, gradients do not propagate to the
+        confidences.
     loss : Tensor of shape (n,)
-        Losses of any kind. Detach the losses to train only the ranking.
+        Losses of any kind. To train only the ranking, detach the losses.
     weights : str or callable, default="aurc"
         "aurc", "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or a function of
-        (ranks, n) that returns weights. The ranks are a tensor, and rank 1 is the least confident.
+        (ranks, n) that returns weights. The argument `ranks` is a tensor, in which rank 1 belongs
+        to the least confident sample.
     between : tuple of float, optional
         Coverages (low, high), which are required for partial areas.
     soft : float, optional
@@ -63,37 +64,37 @@ def rank_weighted_loss(
     recent : Tensor of shape (m,), optional
         Finite confidences of earlier batches, among which the samples are also ranked.
     weight : Tensor of shape (n,), optional
-        Frequency weights. A sample with an integer weight w counts as w samples. Weights are not
-        supported with `soft`, with `recent` or with a function as `weights`.
+        Frequency weights. A sample with integer weight w is equivalent to w samples. Weights cannot
+        be combined with `soft`, `recent` or a function as `weights`.
     gather : bool, default=False
-        Whether to rank among the samples of all processes of `torch.distributed`. Every process
-        must then call the function.
+        Whether to rank among the samples of all processes of `torch.distributed`. If `gather` is
+        True, all processes must call the function.
 
     Returns
     -------
     Tensor without axes
-        The area, as float32 or float64; lower is better. Without `soft` and `recent`, the value
+        The area, as float32 or float64; lower is better. Without `soft` and `recent`, the area
         equals the metric: `aurc` with the estimator "plugin", "log" or "sele", `augrc`,
         `partial_aurc` or `partial_augrc`.
 
     Raises
     ------
     InputError
-        If a name is unknown, options exclude each other, or an argument is not a tensor.
+        If a name is unknown, options are incompatible, or an argument is not a tensor.
     ShapeError
-        If there is no sample, or if vectors differ in length.
+        If there are no samples, or if lengths differ.
     DomainError
         If a coverage is outside [0, 1], the temperature is not positive, or a weight is invalid.
 
     Notes
     -----
     The value is ``sum_i phi(r_i) loss_i / n``, where r_i is the rank of sample i and phi is the
-    weight of the metric. With hard ranks, tied samples have the mean of their weights. A soft rank
-    is ``1/2 + sum_j sigmoid((c_i - c_j) / T)``. For "aurc", phi(r) is
-    digamma(n + 1) - digamma(n - r + 1).
+    weight function of the metric. With hard ranks, tied samples receive the mean of their weights.
+    A soft rank is ``1/2 + sum_j sigmoid((c_i - c_j) / T)``. For "aurc", phi(r) is digamma(n + 1) -
+    digamma(n - r + 1).
 
-    If a confidence is NaN or infinite, the value is NaN. The cost is a sort and two searches, or a
-    table of size n x (n + m) with `soft`.
+    If a confidence is NaN or infinite, the result is NaN. The cost is one sort and two searches, or
+    n x (n + m) operations with `soft`.
 
     References
     ----------
@@ -131,16 +132,17 @@ def rank_weighted_loss(
 
 
 class RankWeightedLoss(torch.nn.Module):
-    r"""Train a classifier for an area under its risk-coverage curve.
+    r"""A loss module that computes an area under the risk-coverage curve.
 
-    The loss is the mean of the losses of the samples, weighted by the ranks of their confidences. A
-    failure with a higher confidence has a larger weight.
+    The loss is a weighted mean of per-sample losses. The weights are functions of the ranks of the
+    confidences. The weight increases with the rank, so confident failures contribute most.
 
     Parameters
     ----------
     weights : str or callable, default="aurc"
         "aurc", "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or a function of
-        (ranks, n) that returns weights. The ranks are a tensor, and rank 1 is the least confident.
+        (ranks, n) that returns weights. The argument `ranks` is a tensor, in which rank 1 belongs
+        to the least confident sample.
     score : str or callable, default="msr"
         Confidence score: the name of a score of logits, such as "msr" or "msr@T=2", or a function
         from logits (n, K) to confidences (n,).
@@ -153,16 +155,16 @@ class RankWeightedLoss(torch.nn.Module):
         Temperature of soft ranks, relative to the standard deviation of the confidences. A good
         first value is 0.1. By default, ranks are integers without a gradient, as in the paper.
     queue : int, default=0
-        Number of recent training confidences among which a batch is also ranked. The queue is part
-        of the state dict.
+        Number of recent training confidences among which a batch is also ranked. The state dict
+        contains the queue.
     gather : {"auto", False}, default="auto"
         Whether to rank among the samples of all processes of `torch.distributed` in training. The
-        gradient is then scaled for the averaging of DDP and FSDP.
+        gradient is scaled so that averaging by DDP or FSDP is correct.
 
     Raises
     ------
     InputError
-        If a name is unknown or options exclude each other. `forward` raises an InputError if logits
+        If a name is unknown or options are incompatible. `forward` raises an InputError if logits
         or labels have a wrong shape, a batch is empty, or a label on the CPU is out of range.
     DomainError
         If a coverage is outside [0, 1], or if the temperature is not positive.
@@ -172,7 +174,7 @@ class RankWeightedLoss(torch.nn.Module):
     Scores are computed in float64, and losses with at least float32. If a logit is NaN or infinite,
     the loss is NaN, so that `torch.amp.GradScaler` skips the step.
 
-    At batch size b, the confidences in the queue are up to queue/b training steps old.
+    With batch size b, confidences in the queue are up to queue/b training steps old.
 
     References
     ----------
@@ -252,7 +254,7 @@ class RankWeightedLoss(torch.nn.Module):
         return value
 
     def _value(self, logits: Tensor, labels: Tensor, weight: Tensor | None) -> Tensor:
-        """Compute the loss of a batch, and add its confidences to the queue in training."""
+        """Compute the loss of a batch, and append its confidences to the queue in training mode."""
         _check_logits(logits)
         if weight is not None:
             self._area.check_no_weight(has_recent=self.recent is not None)
@@ -298,7 +300,7 @@ def _check_recent(recent: Any) -> None:
 
 
 def _check_logits(logits: Any) -> None:
-    """Raise an error unless logits are a floating-point tensor of shape (n, K)."""
+    """Raise an error if logits are not a floating-point tensor of shape (n, K)."""
     if not isinstance(logits, Tensor):
         raise InputError(f"`logits` must be a torch.Tensor; got {type(logits).__name__}")
     if logits.ndim != 2 or logits.shape[1] < 2:

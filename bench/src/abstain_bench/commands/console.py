@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def print_line(console: Console, text: str) -> None:
-    """Print a text without interpreting markup and without inserting line breaks."""
+    """Print text literally, without interpreting markup or wrapping lines."""
     escaped = escape_control_characters(text)
     console.print(escaped, markup=False, highlight=False, soft_wrap=True)
 
@@ -27,7 +27,10 @@ def print_line(console: Console, text: str) -> None:
 def plain_table(
     text_columns: Sequence[str], number_columns: Sequence[str], *, title: str = ""
 ) -> Table:
-    """Create a table without lines. Texts are left-aligned, and numbers are right-aligned."""
+    """Create a table without lines.
+
+    Text columns are left-aligned, and number columns are right-aligned.
+    """
     table = Table(box=None, pad_edge=False, header_style="bold")
     if title:
         table.title, table.title_justify, table.title_style = title, "left", "bold"
@@ -52,10 +55,10 @@ def progress_text(step: "JobProgress") -> str:
 
 
 class JobLines:
-    """Print a line on standard error for the first started job and for each finished job.
+    """Print one line to standard error when the first job starts and when any job ends.
 
-    As a context manager, the object also displays the progress of running jobs, which it reads from
-    `folder`.
+    If the object is used as a context manager, it also displays the progress of running jobs, which
+    it reads from `folder`.
     """
 
     def __init__(
@@ -101,7 +104,7 @@ class JobLines:
             print_line(self.console, f"{step.name}: {progress_text(step)}")
 
     def _update_bars(self, progress: "Progress", steps: "Sequence[JobProgress]") -> None:
-        """Display a progress bar for each running job, and remove those of other jobs."""
+        """Display a progress bar for each running job, and remove the bars of ended jobs."""
         for step in steps:
             if step.name not in self.running:
                 self.running[step.name] = progress.add_task("", total=step.total)
@@ -111,7 +114,7 @@ class JobLines:
             progress.remove_task(self.running.pop(name))
 
     def __call__(self, outcome: "Outcome", n_finished: int, n_jobs: int) -> None:
-        """Print a line for an outcome and update the progress bar."""
+        """Print the outcome of a job and update the progress bar."""
         if outcome.status == "begun":
             if self.has_first_line:
                 return
@@ -121,7 +124,7 @@ class JobLines:
             self.progress.update(self.task, completed=n_finished, total=n_jobs)
 
     def _outcome_text(self, outcome: "Outcome") -> str:
-        """Return the job and its status, with the duration, the error and the result if known."""
+        """Return the name, status and duration of a job, and its error and result if available."""
         text = f"{outcome.job.name}: {outcome.status}"
         if outcome.status == "done":
             text += f" in {outcome.seconds:.1f} s"

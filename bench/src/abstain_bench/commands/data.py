@@ -37,7 +37,7 @@ def fetch_data(
     mirror: Annotated[str | None, Parameter(help="Address (http, https) of a mirror")] = None,
     keep: Annotated[bool, Parameter(help="Keep the archives after unpacking")] = True,
 ) -> None:
-    """Download, verify and unpack a data set; an interrupted download continues."""
+    """Download a data set, verify its checksums and unpack it; repeat the command to resume."""
     from abstain_bench.data.fetching import SOURCES, fetch
 
     stderr = Console(stderr=True)
@@ -66,7 +66,7 @@ def fetch_data(
 
 @data.command(name="list")
 def list_data() -> None:
-    """List the data sets that can be downloaded, and how to get the others."""
+    """List the data sets that can be downloaded, and explain how to obtain the others."""
     from abstain_bench.data.fetching import SOURCES
 
     table = Table(box=None, pad_edge=False, header_style="bold")

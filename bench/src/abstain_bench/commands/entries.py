@@ -1,4 +1,4 @@
-"""Define the commands and catalogues that `pyproject.toml` registers as entry points."""
+"""Define the commands and catalogues that are registered as entry points."""
 
 from typing import Any, Final
 

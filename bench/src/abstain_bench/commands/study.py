@@ -93,7 +93,7 @@ def command_of(entry: StudyEntry) -> Callable[..., None]:
 
 
 def _help_text(entry: StudyEntry) -> str:
-    """Return the docstring of a study without its sections, with one line per paragraph."""
+    """Return the docstring of a study up to its first section, with one line per paragraph."""
     docstring = cleandoc(entry.run.__doc__ or entry.question)
     text = docstring.partition("\nParameters\n---")[0].partition("\nReturns\n---")[0]
     paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
@@ -101,7 +101,7 @@ def _help_text(entry: StudyEntry) -> str:
 
 
 def _signature_of(entry: StudyEntry) -> Signature:
-    """Create the signature from which the parser of the command is created."""
+    """Create the signature of the command, from which the parser derives its options."""
     arguments = []
     if entry.reads_files:
         files = Argument("files", Argument.POSITIONAL_ONLY, default=(), annotation=Files)
@@ -115,7 +115,7 @@ def _signature_of(entry: StudyEntry) -> Signature:
 
 
 def _argument_of(option: StudyOption) -> Argument:
-    """Create the parameter of the command for an option."""
+    """Create the parameter of the command that corresponds to an option of the study."""
     if option.kind == tuple[str, ...]:
         parameter = repeatable(option.help)
     elif get_origin(option.kind) is tuple:
@@ -142,7 +142,7 @@ def _run(
     files: tuple[Path, ...],
     columns: Columns,
 ) -> None:
-    """Run a study, print the result, and write the files."""
+    """Run a study, print its result, and write its tables, figures and page."""
     from abstain_bench.pages.study import study_terminal
 
     data, notes = read_by_name(files, columns)
@@ -186,7 +186,7 @@ def run_study(
 
 
 def _run_with_jobs(run: Callable[..., StudyResult], out: Path | None) -> StudyResult:
-    """Run a study that consists of jobs, and display the progress of the jobs."""
+    """Run a study that consists of several jobs, and display their progress."""
     from abstain_bench.runs.store import JOBS
 
     if out is None:
@@ -210,7 +210,7 @@ def has_missing_jobs(result: StudyResult) -> bool:
 
 
 def study_files(result: StudyResult, formats: Sequence[str]) -> dict[str, bytes]:
-    """Return the contents of the tables, the page, the figures and the record by file name."""
+    """Return the content of each output file of a study by its file name."""
     from abstain_bench.pages.study import study_html
 
     first, *other_names = result.tables
@@ -220,7 +220,7 @@ def study_files(result: StudyResult, formats: Sequence[str]) -> dict[str, bytes]
 
 
 def _record_content(result: StudyResult) -> bytes:
-    """Return the parameters, conclusions and notes of a study as JSON."""
+    """Return the parameters, the conclusions and the notes of a study in JSON format."""
     record = {
         "name": result.name,
         "parameters": result.parameters,
@@ -242,7 +242,7 @@ _ALL: Final = "all"
 
 
 def rerun(output: StudyOutput, *, quick: bool) -> None:
-    """Run all studies, print the first sentence of each conclusion, and write all files."""
+    """Run every study, print the first sentence of each conclusion, and write all output files."""
     from abstain_bench.pages.study import study_terminal
 
     start = perf_counter()
@@ -263,7 +263,7 @@ def rerun(output: StudyOutput, *, quick: bool) -> None:
 
 
 def _row(entry: StudyEntry, output: StudyOutput, *, quick: bool) -> dict[str, Any]:
-    """Run a study unless its files are complete, and return its row of the overview."""
+    """Run a study if its files are incomplete, and return the row that summarizes it."""
     out = None if output.out is None else output.out / entry.name
     completed = _completed_record(out)
     if completed is not None:
@@ -282,13 +282,13 @@ def _row(entry: StudyEntry, output: StudyOutput, *, quick: bool) -> dict[str, An
 def _overview_row(
     entry: StudyEntry, status: str, seconds: float | None, verdict: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the row of a study with the first sentence of its conclusion."""
+    """Return a row with the name, the status and the first conclusion of a study."""
     first_sentence = next(iter(verdict), "")
     return {"study": entry.name, "status": status, "seconds": seconds, "found": first_sentence}
 
 
 def _completed_record(out: Path | None) -> dict[str, Any] | None:
-    """Return the record of a study, if the same command completed it earlier."""
+    """Return the stored result of a study if the same command has completed it before."""
     if out is None or not {MANIFEST, STUDY_RECORD} <= published_hashes(out).keys():
         return None
     try:
@@ -303,7 +303,7 @@ def _completed_record(out: Path | None) -> dict[str, Any] | None:
 
 
 def _overview(rows: list[dict[str, Any]], seconds: float, *, quick: bool) -> StudyResult:
-    """Create a result with the status and the first conclusion of each study."""
+    """Create the summary of all studies, with the status and the first conclusion of each study."""
     done = sum(row["status"] == "done" for row in rows)
     verdict = [f"{done} of {len(STUDIES)} studies are complete."]
     verdict += [f"{row['study']}: {row['found']}" for row in rows if row["status"] != "done"]
@@ -339,9 +339,9 @@ def studies(
 ) -> None:
     """Reproduce studies from the literature.
 
-    With --all, all studies run one after the other, and each writes a folder with its name to
-    --out. If one fails, the others still run. After an interruption, the same command continues.
-    The exit status is 1 if a study failed.
+    With --all, every study is run, and each writes its files to a subfolder of --out. If a study
+    fails, the remaining studies are still run. If the command is interrupted, run it again to
+    continue. The command exits with status 1 if a study failed.
     """
     if name:
         # Subcommands handle existing names; other names raise an error with a suggestion.

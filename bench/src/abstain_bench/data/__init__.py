@@ -1,7 +1,7 @@
 """Labeled images, and functions that download, read and split them.
 
-The digits, letters and textures need no download. All other data sets are read from a local folder
-in their official formats.
+The digits, letters and textures are included in installed packages and need no download. All other
+data sets are read from local files in their official formats.
 """
 
 from abstain_bench.data.embedded import LETTERS as LETTERS

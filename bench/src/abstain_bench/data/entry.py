@@ -24,7 +24,7 @@ class DataSet:
     Attributes
     ----------
     name : str
-        Name in scripts.
+        Unique name of the data set.
     title : str
         Title in messages and tables.
     meaning : str
@@ -32,22 +32,22 @@ class DataSet:
     source : str
         Source of the data.
     load : callable
-        Function that returns training and test images. Its arguments are the folder and the number
-        of images in a file. This number is None for the official version.
+        Function that returns training and test images. The function receives the folder and the
+        number of images in a file. If this number is None, the official number is expected.
     needs_folder : bool
         Whether the user must provide files.
     download_name : str
         Name in `abstain_bench.data.fetching.SOURCES`, if it differs from `name`.
     new : mapping from str to str
         Kind of the shift to each data set with new classes. The kind is "new-class" if the images
-        are similar and only their meaning differs, otherwise "far-new-class".
+        look similar to the known classes, and "far-new-class" if they look different.
     load_test : callable, optional
-        Function that reads only the test images, if reading all images takes much longer. Its
-        arguments are the folder, the number of images in a file, and the side.
+        Function that reads only the test images, if reading all images takes much longer. The
+        function receives the folder, the number of images in a file, and the side in pixels.
     load_corrupted : callable, optional
-        Function that reads the official corruptions of the test images. Its arguments are the
-        folder, the corruption, the severity and ``records``. The name of the download is the name
-        of the data set followed by "-c".
+        Function that reads the official corruptions of the test images. The function receives the
+        folder, the corruption, the severity and ``records``. The corrupted version is downloaded
+        under the name of the data set with the suffix "-c".
     """
 
     name: str
@@ -63,7 +63,7 @@ class DataSet:
 
     @property
     def download(self) -> DownloadSource:
-        """The entry of `SOURCES` for a data set that needs files."""
+        """The entry of `SOURCES` for a data set that is read from files."""
         return SOURCES[self.download_name or self.name]
 
     def official_splits(self, folder: Path, records: int | None = None) -> tuple[Images, Images]:
@@ -74,7 +74,7 @@ class DataSet:
         return train, test
 
     def new_class_images(self, folder: Path, records: int | None, side: int) -> Images:
-        """Return the test images, which have new classes for a classifier of another data set."""
+        """Return the test images, whose classes are unknown to a classifier of another data set."""
         if self.load_test is not None:
             return self.load_test(folder, records, side)
         _, test = self.official_splits(folder, records)
@@ -90,19 +90,19 @@ class DataSet:
         records: int | None = None,
         rng: Rng = 0,
     ) -> Splits:
-        """Load the data set and split it.
+        """Load the data set and split it into training, validation and test images.
 
         Parameters
         ----------
         folder : str or Path, optional
-            Folder with the files, for data sets that need files.
+            Folder of the files, for data sets that are read from files.
         train : int, optional
-            Number of training images. By default, all remaining images are used.
+            Number of training images. The default is all images that remain.
         validation : int, default=0
             Number of validation images, which may be 0.
         test : int, optional
-            Number of test images, if the data set has no official test set. Otherwise all official
-            test images are used.
+            Number of test images, if the data set has no official test set. If there is an official
+            test set, all its images are used.
         records : int, optional
             Number of images in a file, if it differs from the official version.
         rng : int, Generator or None, default=0

@@ -1,4 +1,4 @@
-"""Resumable download of published data sets, with checksums and unpacking."""
+"""Download published data sets with resumption, checksums and unpacking."""
 
 import bz2
 import contextlib
@@ -44,11 +44,13 @@ _COMPRESSED: dict[bytes, Callable[..., Any]] = {
 def unpack(archive: Path, folder: Path, *, verify: bool = False) -> None:
     """Unpack a tar or zip archive into a folder.
 
-    An existing file of the right size is not written again. If `verify` is True, the checksums in a
-    tar archive are verified before any file is written. Files in zip archives are always verified.
+    Existing files with the right size are not overwritten. If `verify` is True, the checksum of a
+    tar archive is verified before any file is written. The checksums of zip archives are always
+    verified.
 
-    Files are written to a temporary name and then renamed, so an interrupted call leaves no partial
-    file. A path outside the folder, a link or a device raises an error before the file is written.
+    Each file is written under a temporary name and then renamed, so an interrupted call leaves no
+    incomplete file. If an archive contains a link, a device or a path outside the folder, an error
+    is raised and this entry is not written.
     """
     make_folder(folder)
     members = _zip_members if zipfile.is_zipfile(archive) else _tar_members
@@ -73,7 +75,7 @@ def unpack(archive: Path, folder: Path, *, verify: bool = False) -> None:
 
 
 def _open_decompressed(archive: Path) -> IO[bytes]:
-    """Open the decompressed content of an archive, with a reader that verifies the checksums."""
+    """Open the decompressed content of an archive with a reader that verifies checksums."""
     with archive.open("rb") as file:
         head = file.read(6)
     for magic, opener in _COMPRESSED.items():
@@ -83,13 +85,13 @@ def _open_decompressed(archive: Path) -> IO[bytes]:
 
 
 def _drain(file: IO[bytes]) -> None:
-    """Read the file to its end, where the reader verifies the checksum."""
+    """Read the file to its end, which verifies its checksum."""
     while file.read(1 << 20):
         pass
 
 
 def _tar_members(archive: Path) -> Iterator[_Member]:
-    """Yield the files of a tar archive; raise FileFormatError for links and devices."""
+    """Yield each file of a tar archive, or raise FileFormatError for a link or a device."""
     with (
         _open_decompressed(archive) as stream,
         tarfile.open(fileobj=stream, mode="r|") as file,
@@ -105,7 +107,7 @@ def _tar_members(archive: Path) -> Iterator[_Member]:
 
 
 def _zip_members(archive: Path) -> Iterator[_Member]:
-    """Yield the files of a zip archive; raise FileFormatError for links and devices."""
+    """Yield each file of a zip archive, or raise FileFormatError for a link or a device."""
     with zipfile.ZipFile(archive) as file:
         for member in file.infolist():
             if member.is_dir():
@@ -118,7 +120,7 @@ def _zip_members(archive: Path) -> Iterator[_Member]:
 
 
 def _target_path(folder: Path, name: str, archive: Path) -> Path:
-    """Return the path of an unpacked file, or raise FileFormatError if it is outside the folder."""
+    """Return the path of a file to unpack, or raise FileFormatError if it is outside the folder."""
     path = PurePosixPath(name)
     parts = [part for part in path.parts if part != "."]
     leads_up = path.is_absolute() or ".." in parts
@@ -138,7 +140,7 @@ def _unsafe_archive_error(archive: Path, name: str, reason: str) -> FileFormatEr
 
 
 def _write(target: Path, size: int, content: IO[bytes]) -> None:
-    """Write an unpacked file atomically, unless a file of the right size exists."""
+    """Write an unpacked file atomically, unless the file exists with the right size."""
     if target.is_file() and target.stat().st_size == size:
         return
     make_folder(target.parent)
@@ -186,22 +188,22 @@ def fetch(
     keep: bool = True,
     progress: Progress | None = None,
 ) -> Path:
-    """Download a published data set to a folder, check its files and unpack its archives.
+    """Download a published data set to a folder, verify its files and unpack its archives.
 
     Parameters
     ----------
     name : str
         Name in `SOURCES`, such as "cifar10".
     folder : str or Path
-        Folder for the files. It is created if it does not exist.
+        Folder for the files. The folder is created if it does not exist.
     mirror : str, optional
         Address (http or https) of a folder with copies of the files, which replaces the addresses
-        of the authors. The files are checked in the same way.
+        of the authors.
     keep : bool, default=True
         Whether to keep archives after unpacking.
     progress : callable, optional
-        Callback that is called during the download. Its arguments are the name of the file, the
-        number of received bytes, and the number of all bytes (0 if unknown).
+        Callback that is called during the download. The function receives the name of the file, the
+        number of received bytes, and the total number of bytes (0 if unknown).
 
     Returns
     -------
@@ -215,21 +217,21 @@ def fetch(
     MissingInputError
         If pooch is not installed.
     InputError
-        If the data set can only be downloaded manually (ImageNet). If the connection failed, or the
-        disk is full or not writable.
+        If the data set can only be downloaded manually, as ImageNet. If the connection fails, or if
+        the disk is full or not writable.
     FileFormatError
         If the checksum or the size of a file differs from the published value. If an archive is
         damaged or contains a path outside the folder.
 
     Notes
     -----
-    For addresses that begin with ``http:``, the function tries ``https:`` first. A file is checked
-    with the published SHA-256 checksum, or with the weaker check in `DownloadSource.checked`.
+    If the URL begins with ``http:``, the function tries ``https:`` first. Each file is verified by
+    its published SHA-256 checksum, or by the weaker check in `DownloadSource.checked`.
 
-    An existing file with the right checksum is not downloaded again, and an unpacked file of the
-    right size is not written again. A file that differs from the published file raises an error and
-    is not overwritten. After a broken connection or a killed process, the same call resumes from
-    the folder ``.NAME.fetching``.
+    An existing file with the right checksum is not downloaded again, and an unpacked file with the
+    right size is not overwritten. If an existing file differs from the published file, an error is
+    raised and the file is not overwritten. After an interruption, the same call resumes the
+    download from the folder ``.NAME.fetching``.
 
     Examples
     --------
@@ -256,7 +258,7 @@ def fetch(
 
 
 def _retrieve(file: Download, folder: Path, mirror: str | None, progress: Progress | None) -> Path:
-    """Download a file unless it exists, check it, and return its path."""
+    """Download a file if it does not exist, verify it, and return its path."""
     pooch = _pooch()
     make_folder(folder)
     path = folder / file.name
@@ -288,7 +290,7 @@ def _retrieve(file: Download, folder: Path, mirror: str | None, progress: Progre
 
 
 def _partial_file(work: Path, file: Download) -> Path:
-    """Return the path of the partial file, which contains the bytes of an interrupted download."""
+    """Return the path of the temporary file that stores an incomplete download."""
     part = work / f"{file.name}.part"
     # A temporary file of pooch is empty, or is a complete file whose check was interrupted.
     temporary_files = [
@@ -306,7 +308,7 @@ def _partial_file(work: Path, file: Download) -> Path:
 
 
 def _pooch() -> Any:
-    """Import pooch, or raise MissingInputError if it is not installed."""
+    """Import pooch, or raise MissingInputError if pooch is not installed."""
     try:
         import pooch
     except ModuleNotFoundError as error:
@@ -337,7 +339,7 @@ def _check_file(path: Path, file: Download, pooch: Any) -> None:
 
 
 def _check_disk_space(folder: Path, file: Download, part: Path) -> None:
-    """Raise an error if the disk has too little space for the missing bytes of a file."""
+    """Raise an error if the free disk space is smaller than the remaining part of a file."""
     n_missing_bytes = file.size - (part.stat().st_size if part.is_file() else 0)
     free = shutil.disk_usage(folder).free
     if n_missing_bytes > free:
@@ -349,7 +351,7 @@ def _check_disk_space(folder: Path, file: Download, part: Path) -> None:
 
 @contextlib.contextmanager
 def _translate_errors(file: Download, url: str, folder: Path) -> Iterator[None]:
-    """Replace errors of pooch, of the connection and of the disk by errors with a remedy."""
+    """Replace errors of pooch, the connection and the disk by errors that explain the solution."""
     import requests.exceptions as request_errors
     import urllib3
 
@@ -406,7 +408,7 @@ def _manual_remedy(file: Download, folder: Path) -> str:
 
 @contextlib.contextmanager
 def _silence_pooch(pooch: Any) -> Iterator[None]:
-    """Disable the log of pooch, because the caller reports the progress."""
+    """Suppress the log messages of pooch, because the caller reports the progress."""
     logger = pooch.get_logger()
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -417,11 +419,11 @@ def _silence_pooch(pooch: Any) -> Iterator[None]:
 
 
 class _TooLongError(Exception):
-    """Raised if a response is longer than the published file and no checksum is published."""
+    """Error for a response that is longer than the published size of a file without a checksum."""
 
 
 class _ResumingDownloader:
-    """Downloads a file to a partial file, and resumes after a broken connection."""
+    """Downloads a file to a temporary file, and resumes after the connection is lost."""
 
     def __init__(self, part: Path, file: Download, progress: Progress | None) -> None:
         self._part = part
@@ -429,7 +431,7 @@ class _ResumingDownloader:
         self._progress = progress
 
     def __call__(self, url: str, output_file: str, _pooch: Any) -> None:
-        """Download all bytes to the partial file, and move it to `output_file` for the check."""
+        """Download the complete file, and move it to `output_file`, where it is verified."""
         size = self._file.size if self._file.exact else 0
         done = self._part.stat().st_size if self._part.is_file() else 0
         if size and done > size:
@@ -444,7 +446,10 @@ class _ResumingDownloader:
         self._part.replace(output_file)
 
     def _download(self, url: str, done: int) -> bool:
-        """Download the missing bytes. Returns False if the server has fewer than `done` bytes."""
+        """Download the missing bytes.
+
+        The result is False if the file on the server has fewer than `done` bytes.
+        """
         # The response must not be encoded, because the bytes of the file are counted.
         headers = {"Accept-Encoding": "identity"}
         if done:
@@ -459,7 +464,7 @@ class _ResumingDownloader:
         return True
 
     def _receive(self, response: Any, done: int) -> None:
-        """Append a response to the partial file, which already has `done` bytes."""
+        """Append a response to the temporary file, which already contains `done` bytes."""
         import requests
 
         file = self._file
@@ -487,7 +492,7 @@ class _ResumingDownloader:
 
 
 def _request(url: str, headers: dict[str, str]) -> Any:
-    """Request a file with https, or with http if the server does not support https."""
+    """Request a file by https, or by http if the server does not support https."""
     import requests
 
     if url.startswith("http:"):

@@ -15,25 +15,26 @@ from abstain.typing import Array, IntArray, Rng
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """Images of one size with their labels.
+    """Labeled images of equal size.
 
     Attributes
     ----------
     pixels : uint8 ndarray of shape (n, channels, height, width)
         Pixel values from 0 (black) to 255 (white).
     labels : int64 ndarray of shape (n,)
-        Class codes from 0. The code -1 means an unknown class, for which every prediction is wrong.
+        Class codes from 0. The code -1 denotes an unknown class, for which every prediction is
+        wrong.
     classes : tuple of str
         Names of the classes.
     rows : int64 ndarray of shape (n,), optional
-        Indices of the images in their source. By default, the indices are 0 to n - 1.
+        Indices of the images in their source. The default indices are 0 to n - 1.
 
     Raises
     ------
     ShapeError
         If the pixels do not have four axes, or the numbers of labels and images differ.
     DomainError
-        If a label is not a class code, or the pixels are not bytes.
+        If a label is not a valid class code, or the pixel values are not of type uint8.
 
     Examples
     --------
@@ -50,7 +51,7 @@ class Images:
     rows: IntArray | None = None
 
     def __post_init__(self) -> None:
-        """Check the shapes, types and codes, and convert the labels and rows to int64."""
+        """Validate shapes, types and class codes, and convert labels and rows to int64."""
         pixels = np.asarray(self.pixels)
         labels = np.asarray(self.labels)
         if pixels.ndim != 4 or not pixels.size:
@@ -92,11 +93,11 @@ class Images:
 
     @property
     def source_indices(self) -> IntArray:
-        """Indices of the images in their source."""
+        """Index of each image in its source."""
         return np.arange(self.n) if self.rows is None else self.rows
 
     def subset(self, rows: Array | slice) -> "Images":
-        """Return the images in the given rows, in the order of the rows."""
+        """Return the images with the given indices, in the order of the indices."""
         selected = rows if isinstance(rows, slice) else np.asarray(rows)
         indices = self.source_indices[selected]
         return Images(self.pixels[selected], self.labels[selected], self.classes, indices)
@@ -125,7 +126,7 @@ class Splits:
 
 
 def split(data: Images, *sizes: int, rng: Rng = 0) -> tuple[Images, ...]:
-    """Sample disjoint subsets that are stratified by class.
+    """Sample disjoint random subsets of images, stratified by class.
 
     Parameters
     ----------
@@ -139,16 +140,16 @@ def split(data: Images, *sizes: int, rng: Rng = 0) -> tuple[Images, ...]:
     Returns
     -------
     tuple of Images
-        One subset per size. The images of a subset are in the order of the source.
+        One subset per size. Each subset keeps the original order of the images.
 
     Raises
     ------
     InputError
-        If a size is smaller than the number of classes, or the sum of the sizes exceeds n.
+        If a size is smaller than the number of classes, or if the sum of the sizes exceeds n.
 
     Notes
     -----
-    Each subset has approximately the class proportions of all images. The sizes are exact.
+    The class proportions of each subset are approximately those of all images. The sizes are exact.
 
     Examples
     --------
@@ -173,7 +174,7 @@ def split(data: Images, *sizes: int, rng: Rng = 0) -> tuple[Images, ...]:
 
 
 def _interleaved(labels: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return a random order in which every interval of images is stratified by class."""
+    """Return a random order in which all classes are spread evenly."""
     position = np.empty(labels.size)
     for label in np.unique(labels):
         rows = rng.permutation(np.flatnonzero(labels == label))
@@ -185,9 +186,9 @@ def _interleaved(labels: IntArray, rng: np.random.Generator) -> IntArray:
 def held_out_classes(
     count: int, *, share: float = 0.4, classes: Sequence[int] | None = None, rng: Rng = 0
 ) -> IntArray:
-    """Return the codes of the classes that an open-set study holds out.
+    """Return the codes of the classes that are held out as unknown classes.
 
-    Without `classes`, the codes are a random sample with the given share of the classes.
+    If `classes` is not set, a random sample with the given share of the classes is held out.
 
     Examples
     --------
@@ -215,13 +216,13 @@ def held_out_classes(
 def held_out(
     images: Images, *, share: float = 0.4, classes: Sequence[int] | None = None, rng: Rng = 0
 ) -> tuple[Images, Images]:
-    """Split images into the images of known classes and the images of held-out classes.
+    """Split images into those of known classes and those of held-out classes.
 
     Parameters
     ----------
     images : Images
-        Images of all classes. Two calls with the same options hold out the same classes, unless
-        `rng` is a Generator, whose state changes.
+        Images of all classes. Calls with equal options hold out the same classes, unless `rng` is a
+        Generator, whose state advances.
     share : float, default=0.4
         Share of the classes to hold out, as in the open-set studies of FD-Shifts.
     classes : sequence of int, optional
@@ -233,14 +234,14 @@ def held_out(
     Returns
     -------
     tuple of Images
-        The images of known classes, and the images of held-out classes with the label -1. The known
-        classes get new codes from 0 in their order. `classes` of both results contains the names of
-        the known classes.
+        The images of known classes, and the images of held-out classes with the label -1. The codes
+        of the known classes are renumbered from 0 in their order. `classes` of both results
+        contains the names of the known classes.
 
     Raises
     ------
     InputError
-        If the options are invalid, or if known or held-out classes have no image.
+        If the options are invalid, or if there are no images of known or of held-out classes.
 
     Examples
     --------
@@ -269,7 +270,7 @@ def held_out(
 
 
 def renumber_classes(labels: IntArray, n_classes: int, retained: Array) -> IntArray:
-    """Return the position of each label among the retained classes, or -1 for other labels."""
+    """Return the new class code of each label, or -1 if its class is held out."""
     # The label -1 (unknown class) selects the last entry, which is -1.
     new_codes = np.full(n_classes + 1, -1)
     new_codes[retained] = np.arange(len(retained))
@@ -277,7 +278,7 @@ def renumber_classes(labels: IntArray, n_classes: int, retained: Array) -> IntAr
 
 
 def to_gray_levels(preprocessed: Array, mean: Sequence[float], std: Sequence[float]) -> Array:
-    """Convert a normalized image to bytes for display.
+    """Convert a normalized image to uint8 values for display.
 
     The result has shape (height, width, channels), or (height, width) for one channel.
     """
@@ -303,18 +304,18 @@ KINDS: Final = {
 
 @dataclass(frozen=True)
 class Exposure:
-    """A set of test images with the kind of their shift.
+    """A set of test images with one kind of distribution shift.
 
     Attributes
     ----------
     name : str
-        Name in scripts and tables.
+        Unique name of the exposure, which tables also display.
     kind : {"iid", "corruption", "sub-class", "new-class", "far-new-class"}
         Kind of shift.
     load : callable
         Function that returns the images. Images of an unknown class have the label -1.
     corruption : str
-        Name of the corruption, or empty. If a variation is part of the task, the corruption is
+        Name of the corruption, or empty. If the task varies its images at random, the corruption is
         applied after the variation.
     severity : int
         Severity of the corruption from 1 to 5, or 0 without a corruption.
@@ -361,14 +362,14 @@ class Exposure:
 
     @property
     def key(self) -> str:
-        """Key in files, which contains the name and the severity of a corruption."""
+        """Unique key in files, which includes the name and the severity of a corruption."""
         key = f"{self.name}-{self.severity}" if self.severity else self.name
         # Official corruptions and the corruptions of this package must have different keys.
         return f"{key}-official" if self.is_corrupted else key
 
     @property
     def title(self) -> str:
-        """Title in tables, which contains the name and the severity of a corruption."""
+        """Display title, which includes the name and the severity of a corruption."""
         title = f"{self.name} {self.severity}" if self.severity else self.name
         return f"{title} (official)" if self.is_corrupted else title
 

@@ -1,4 +1,4 @@
-"""Backbones of networks for images, with the method `features` and the attribute `width`.
+"""Backbones of image networks, which compute features by `features` and have the attribute `width`.
 
 This package requires torch.
 """

@@ -16,10 +16,11 @@ _N_LEVELS = 1 << 16
 
 
 class Backbone(nn.Module, ABC):
-    """Base class of networks that compute features of images.
+    """Base class of backbones, which compute the features of images.
 
-    A backbone and the head of an objective form an `abstain.training.Network`. The head computes
-    logits from the features. The last layer of the network is ``network.head.classifier``.
+    A backbone and the head of a training objective are combined in an `abstain.training.Network`.
+    The head computes logits from the features. The final linear layer of the network is
+    ``network.head.classifier``.
 
     Parameters
     ----------
@@ -53,45 +54,45 @@ class Backbone(nn.Module, ABC):
 
     @abstractmethod
     def features(self, pictures: Tensor) -> Tensor:
-        """Compute features of shape (n, width) from images (n, channels, height, width)."""
+        """Compute features of shape (n, width) from images of any supported size."""
 
     def forward(self, pictures: Tensor) -> Tensor:
         """Compute features of shape (n, width) from images."""
         return self.features(pictures)
 
     def before_dropout(self, pictures: Tensor) -> Tensor:
-        """Run the layers before the first dropout layer, whose output is equal in all passes."""
+        """Run the layers before the first dropout layer, whose output is deterministic."""
         return pictures
 
     def after_dropout(self, maps: Tensor) -> Tensor:
-        """Compute the features from a result of `before_dropout`."""
+        """Compute the features from the output of `before_dropout`."""
         return self.features(maps)
 
     def rename_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Rename the weights of a file to the names in this model."""
+        """Return the weights with the parameter names of this model."""
         return weights
 
 
 def convolution(inputs: int, outputs: int, size: int = 3, stride: int = 1) -> Any:
-    """Return a convolution without bias that preserves the size of the image at stride 1."""
+    """Return a convolution without bias that preserves the image size if the stride is 1."""
     return nn.Conv2d(inputs, outputs, size, stride, padding=size // 2, bias=False)
 
 
 def dropout_layer(rate: float) -> Any:
-    """Return a dropout layer, or an identity if the dropout probability is 0."""
+    """Return a dropout layer, or an identity layer if the dropout probability is 0."""
     if checks.fraction(rate, "dropout", high=1.0) == 1.0:
         raise DomainError(f"`dropout` must be below 1, or no unit remains; got {rate!r}")
     return Dropout(rate) if rate else nn.Identity()
 
 
 class Dropout(nn.Dropout):
-    """Dropout that takes half the time of the implementation in torch on a CPU.
+    """Dropout layer that is twice as fast on a CPU as the layer of torch.
 
-    On a CPU, the probability is rounded to a multiple of 1/65536.
+    On a CPU, the dropout probability is rounded to a multiple of 1/65536.
     """
 
     def forward(self, maps: Tensor) -> Tensor:
-        """In training mode, set random units to zero and scale all other units."""
+        """In training mode, set random units to zero and scale the remaining units."""
         n_retained_levels = round((1.0 - self.p) * _N_LEVELS)
         is_random = 0 < n_retained_levels < _N_LEVELS
         if not self.training or maps.device.type != "cpu" or not is_random:
@@ -109,7 +110,7 @@ class Dropout(nn.Dropout):
 
 
 def _draw_levels(maps: Tensor) -> Tensor:
-    """Draw a signed 16-bit integer for each unit, in the order of the units in memory."""
+    """Draw a signed 16-bit integer for each unit, in memory order."""
     # Sampling 64 random bits, which are sufficient for four units, takes as long as one Bernoulli
     # draw of torch.
     bits = torch.empty((maps.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
@@ -121,13 +122,13 @@ def _draw_levels(maps: Tensor) -> Tensor:
 
 
 class MaxPool2x2(nn.MaxPool2d):
-    """Max pooling of 2 x 2 units, ten times as fast as in torch without gradients on a CPU."""
+    """Max pooling with a window of 2 x 2, which is faster on a CPU than the layer of torch."""
 
     def __init__(self) -> None:
         super().__init__(2)
 
     def forward(self, maps: Tensor) -> Tensor:
-        """Halve the height and the width of maps, without a last odd row or column."""
+        """Halve the height and the width of feature maps, and drop an odd last row or column."""
         if maps.requires_grad or maps.device.type != "cpu":
             return super().forward(maps)
         height, width = maps.shape[2:]
@@ -137,7 +138,7 @@ class MaxPool2x2(nn.MaxPool2d):
 
 
 def initialize_weights(model: Any) -> None:
-    """Initialize all convolutions as in He et al. (2015), with the global generator of torch."""
+    """Initialize all convolutions by the Kaiming method, with the global random generator."""
     for layer in model.modules():
         if isinstance(layer, nn.Conv2d):
             nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
@@ -146,14 +147,12 @@ def initialize_weights(model: Any) -> None:
 
 
 def average_over_image(maps: Tensor) -> Tensor:
-    """Average maps of shape (n, channels, height, width) over the image to (n, channels)."""
+    """Average feature maps of shape (n, channels, height, width) over all pixels."""
     return maps.mean(dim=(2, 3))
 
 
 class Resized(Backbone):
-    """A backbone that resizes each batch of images with bilinear interpolation.
-
-    The data set remains in memory in its original size.
+    """A backbone that resizes its input images by bilinear interpolation.
 
     Examples
     --------
@@ -173,15 +172,15 @@ class Resized(Backbone):
         return self.inner.features(self._resize(pictures))
 
     def before_dropout(self, pictures: Tensor) -> Tensor:
-        """Resize images and run the layers before the first dropout layer."""
+        """Resize the images and run the layers before the first dropout layer."""
         return self.inner.before_dropout(self._resize(pictures))
 
     def after_dropout(self, maps: Tensor) -> Tensor:
-        """Compute the features from a result of `before_dropout`."""
+        """Compute the features from the output of `before_dropout`."""
         return self.inner.after_dropout(maps)
 
     def _resize(self, pictures: Tensor) -> Tensor:
-        """Resize images to the side of the backbone."""
+        """Resize images to the height and the width that the backbone requires."""
         size = (self.side, self.side)
         if tuple(pictures.shape[2:]) == size:
             return pictures

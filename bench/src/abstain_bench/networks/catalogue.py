@@ -1,4 +1,4 @@
-"""The catalogue of models, which have random weights or weights from a file."""
+"""Define the available models, whose weights are random or are read from a file."""
 
 import zipfile
 from collections.abc import Callable
@@ -35,13 +35,13 @@ class Model:
     Attributes
     ----------
     name : str
-        Name in scripts.
+        Unique name of the model.
     title : str
         Title in tables.
     source : str
         Papers and code that define the model.
     build : callable
-        Function that creates the backbone. Its arguments are `channels`, `dropout` and, if
+        Function that creates the backbone. The function receives `channels`, `dropout` and, if
         `needs_image_side` is True, `side`.
     side : int
         Required height and width of images, or 0 if any size is valid.
@@ -68,9 +68,9 @@ class Model:
         weights: str | Path | None = None,
         side: int = 0,
     ) -> Backbone:
-        """Create the backbone with random weights, or with the weights in a file.
+        """Create the backbone with random weights, or load the weights from a file.
 
-        If `side` is not 0, the backbone resizes images to this height and width.
+        If `side` is not 0, the backbone resizes its input images to this height and width.
         """
         input_shape = (shape[0], side, side) if side else shape
         self._check_shape(input_shape)
@@ -83,7 +83,7 @@ class Model:
         return Resized(backbone, side) if side else backbone
 
     def _check_shape(self, shape: tuple[int, int, int]) -> None:
-        """Raise InputError if the model does not support the size of the images."""
+        """Raise InputError if the model does not support images of this size."""
         _, height, width = shape
         if self.side and (height, width) != (self.side, self.side):
             rule = f"of {self.side} x {self.side}"
@@ -184,9 +184,9 @@ _BATCH_COUNT_SUFFIX = "num_batches_tracked"
 
 
 def load_weights(backbone: Backbone, path: str | Path) -> None:
-    """Load trained weights without the last layer into a backbone.
+    """Load trained weights, except those of the final layer, into a backbone.
 
-    The file contains named tensors in the format of safetensors or of `torch.save`.
+    The file contains named tensors in the safetensors format or in the format of `torch.save`.
     """
     file = Path(path)
     if not file.is_file():
@@ -221,7 +221,7 @@ def _read_safetensors(path: Path) -> dict[str, Tensor]:
 
 
 def _read_torch_file(path: Path) -> dict[str, Tensor]:
-    """Read a file of `torch.save` that contains named tensors."""
+    """Read named tensors from a file that `torch.save` wrote."""
     try:
         # Files of torch from before 2020 are not archives and have no checksums.
         if zipfile.is_zipfile(path):
@@ -239,7 +239,7 @@ def _read_torch_file(path: Path) -> dict[str, Tensor]:
 
 
 def _unwrap_weights(content: Any) -> Any:
-    """Return the weights in the content of a file, which may be nested."""
+    """Return the weights from the content of a file, in which they may be nested."""
     for key in _WRAPPER_KEYS:
         if isinstance(content, dict) and isinstance(content.get(key), dict):
             content = content[key]
@@ -255,14 +255,14 @@ def _raise_invalid_weights(path: Path, problem: str) -> NoReturn:
 def _check_names_and_shapes(
     path: Path, expected: dict[str, Tensor], weights: dict[str, Tensor]
 ) -> None:
-    """Raise an error if weights are missing or surplus, or if a shape differs."""
+    """Raise an error if weights are missing or unexpected, or if their shapes do not match."""
     problem = _difference(expected, weights)
     if problem:
         raise FileFormatError(f"{str(path)!r} has the weights of another model: it {problem}")
 
 
 def _difference(expected: dict[str, Tensor], weights: dict[str, Tensor]) -> str:
-    """Describe the first missing or surplus name, or the first different shape."""
+    """Describe the first missing name, unexpected name or mismatched shape."""
     missing = sorted(expected.keys() - weights.keys())
     if missing:
         return f"lacks {missing[0]!r}"

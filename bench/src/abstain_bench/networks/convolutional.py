@@ -1,4 +1,4 @@
-"""Convolutional networks, such as `SmallConv`, VGG and ResNets.
+"""Convolutional networks, such as `SmallConv`, VGG and ResNet.
 
 `SmallConv` trains in seconds on one core.
 """
@@ -20,15 +20,14 @@ from abstain_bench.networks.backbone import (
 
 
 class SmallConv(Backbone):
-    """A small network with three stages and an average over the image.
+    """A small network with three convolutional stages and global average pooling.
 
     Each stage consists of a convolution, batch normalization, max pooling and a ReLU.
 
     Notes
     -----
     Images must have at least 8 x 8 pixels. As in the small network of FD-Shifts [1]_, dropout
-    follows each stage and precedes the last layer, but not between the last stage and the average
-    over the image, which would cancel its effect.
+    follows each stage, except the last, and precedes the final layer.
 
     References
     ----------
@@ -70,12 +69,12 @@ class SmallConv(Backbone):
         return self.after_dropout(self.before_dropout(pictures))
 
     def before_dropout(self, pictures: Tensor) -> Tensor:
-        """Compute the maps of the first stage, which takes most of the time of a pass."""
+        """Compute the output of the first stage, which takes most of the time of a forward pass."""
         first_stage, *_ = self.stages
         return first_stage(pictures)
 
     def after_dropout(self, maps: Tensor) -> Tensor:
-        """Compute the features from a result of `before_dropout`."""
+        """Compute the features from the output of `before_dropout`."""
         _, *later_stages = self.stages
         for stage in later_stages:
             maps = stage(self.dropout(maps))
@@ -101,13 +100,12 @@ class VGG(Backbone):
 
     Notes
     -----
-    As is usual for CIFAR, the network does not have the two hidden layers of 4,096 units at the end
-    of the network for ImageNet. With a linear head for 10 classes, VGG16 has 14.7 million
-    parameters. The convolutions have biases.
+    As usual for CIFAR, the two hidden layers of 4,096 units of the ImageNet version are omitted.
+    With a linear head for 10 classes, VGG16 has 14.7 million parameters. The convolutions have
+    biases.
 
-    The VGG13 of FD-Shifts [2]_ has the options ``maps=THIRTEEN, hidden=512``. The option
-    ``dropout=0.5`` gives the dropout probabilities 0.3, 0.4 and 0.5 at the same positions as in
-    FD-Shifts.
+    The VGG-13 of FD-Shifts [2]_ has the options ``maps=THIRTEEN, hidden=512``. If ``dropout=0.5``,
+    the dropout probabilities are 0.3, 0.4 and 0.5 at the same positions as in FD-Shifts.
 
     References
     ----------
@@ -175,9 +173,9 @@ _HIDDEN: Final = 512
 
 
 class StreetConv(Backbone):
-    """The small network of FD-Shifts for house numbers.
+    """The small network that FD-Shifts uses for house numbers.
 
-    The network has three stages of two convolutions, and a hidden layer.
+    The network has three stages of two convolutions each, followed by a hidden layer.
 
     Notes
     -----
@@ -215,11 +213,11 @@ class StreetConv(Backbone):
         return self.after_dropout(self.before_dropout(pictures))
 
     def before_dropout(self, pictures: Tensor) -> Tensor:
-        """Compute the maps of the first stage, which are equal in all passes."""
+        """Compute the output of the first stage, which does not depend on dropout."""
         return self.stages[0](pictures)
 
     def after_dropout(self, maps: Tensor) -> Tensor:
-        """Compute the features from a result of `before_dropout`."""
+        """Compute the features from the output of `before_dropout`."""
         for stage in list(self.stages)[1:]:
             maps = stage(self.dropout(maps))
         flat = self.dropout(maps).flatten(1)
@@ -227,13 +225,13 @@ class StreetConv(Backbone):
 
 
 def _convolution_layers(inputs: int, outputs: int) -> list[Any]:
-    """Return a convolution with reflection padding, a ReLU and batch normalization."""
+    """Return a convolution with reflection padding, followed by a ReLU and batch normalization."""
     reflecting = nn.Conv2d(inputs, outputs, 3, padding=1, padding_mode="reflect")
     return [reflecting, nn.ReLU(), nn.BatchNorm2d(outputs)]
 
 
 def vgg13_as_run(channels: int = 3, dropout: float = 0.0) -> VGG:
-    """Create the VGG-13 that FD-Shifts runs, which has no hidden layer without dropout."""
+    """Create the VGG-13 of the FD-Shifts code, without a hidden layer if `dropout` is 0."""
     return VGG(channels, dropout, THIRTEEN, hidden=_HIDDEN if dropout else 0)
 
 
@@ -261,7 +259,7 @@ class _Block(nn.Module):
         self.downsample = _projection(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Compute the input of the next block."""
+        """Compute the output of the block."""
         relu = nn.functional.relu
         maps = self.dropout(relu(self.bn1(self.conv1(x))))
         maps = self.dropout(relu(self.bn2(self.conv2(maps))))
@@ -284,7 +282,7 @@ class _Basic(nn.Module):
         self.downsample = _projection(inputs, maps, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Compute the input of the next block."""
+        """Compute the output of the block."""
         relu = nn.functional.relu
         maps = self.dropout(relu(self.bn1(self.conv1(x))))
         shortcut = x if self.downsample is None else self.downsample(x)
@@ -292,20 +290,21 @@ class _Basic(nn.Module):
 
 
 def _projection(inputs: int, outputs: int, stride: int) -> Any:
-    """Return the projection of a block, or None if its output has the shape of its input."""
+    """Return the shortcut projection of a block, or None if input and output have equal shapes."""
     if stride == 1 and inputs == outputs:
         return None
     return nn.Sequential(convolution(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
 
 
 class ResNet(Backbone):
-    """A residual network with batch normalization after the convolutions, by default ResNet-50.
+    """A residual network with batch normalization, which is ResNet-50 by default.
 
     Notes
     -----
-    The images must have at least 32 x 32 pixels. The 3 x 3 convolution of a block has the stride of
-    the block. The weights have the names in files of published weights, so these can be loaded. The
-    dropout layers have the positions of FD-Shifts [2]_, whose dropout probability is 0.1.
+    The images must have at least 32 x 32 pixels. The stride of a block is applied in its 3 x 3
+    convolution. The parameters have the same names as in files of published weights, so these files
+    can be loaded. The dropout layers are at the same positions as in FD-Shifts [2]_, which uses a
+    dropout probability of 0.1.
 
     References
     ----------
@@ -374,7 +373,7 @@ _WIDTHS = (16, 32, 64)
 
 
 class _PreActivated(nn.Module):
-    """A pre-activation block with two convolutions, or three in a bottleneck, and a shortcut."""
+    """A pre-activation block with a shortcut and two convolutions, or three in a bottleneck."""
 
     def __init__(self, inputs: int, maps: int, stride: int, *, bottleneck: bool) -> None:
         super().__init__()
@@ -391,7 +390,7 @@ class _PreActivated(nn.Module):
         self.shortcut = convolution(inputs, outputs, 1, stride) if changes_shape else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """Compute the input of the next block."""
+        """Compute the output of the block."""
         maps = x
         shortcut = x
         for i, (norm, layer) in enumerate(zip(self.norms, self.convolutions, strict=True)):
@@ -439,7 +438,7 @@ class PreResNet(Backbone):
 
 
 def _stages(n_blocks: int, *, bottleneck: bool) -> list[Any]:
-    """Return the blocks of three stages, each with `n_blocks` blocks."""
+    """Return the blocks of three stages with `n_blocks` blocks each."""
     blocks = []
     inputs = _WIDTHS[0]
     for stage, maps in enumerate(_WIDTHS):
@@ -451,7 +450,7 @@ def _stages(n_blocks: int, *, bottleneck: bool) -> list[Any]:
 
 
 class _WideBlock(nn.Module):
-    """A pre-activation block with two 3 x 3 convolutions, dropout between them and a shortcut."""
+    """A pre-activation block with two 3 x 3 convolutions, intermediate dropout and a shortcut."""
 
     def __init__(self, inputs: int, maps: int, stride: int, dropout: float) -> None:
         super().__init__()
@@ -463,7 +462,7 @@ class _WideBlock(nn.Module):
         self.shortcut = convolution(inputs, maps, 1, stride) if inputs != maps else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """Compute the input of the next block."""
+        """Compute the output of the block."""
         active = nn.functional.relu(self.norm1(x))
         maps = self.dropout(nn.functional.relu(self.norm2(self.convolution1(active))))
         shortcut = x if self.shortcut is None else self.shortcut(active)
@@ -471,7 +470,7 @@ class _WideBlock(nn.Module):
 
 
 class WideResNet(Backbone):
-    """A residual network with few and wide layers for images of 32 x 32 pixels.
+    """A wide residual network with few layers for images of 32 x 32 pixels.
 
     References
     ----------

@@ -20,9 +20,9 @@ class ViT(Backbone):
     Notes
     -----
     The initial weights are random, and no weights are downloaded. To load trained weights from a
-    file, call ``MODELS["vit-b16"].make(..., weights="model.safetensors")``. If the trained model
-    has images of another size, its position embeddings are resampled. The dropout layers have the
-    positions of FD-Shifts [2]_, whose dropout probability is 0.1.
+    file, use ``MODELS["vit-b16"].make(..., weights="model.safetensors")``. If the trained model
+    expects another image size, its position embeddings are resampled. The dropout layers are at the
+    same positions as in FD-Shifts [2]_, which uses a dropout probability of 0.1.
 
     References
     ----------
@@ -56,11 +56,11 @@ class ViT(Backbone):
         )
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Compute the features of the class token, which have shape (n, 768)."""
+        """Compute the features of the class token, an array of shape (n, 768)."""
         return self.model(pictures)
 
     def rename_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Rename the weights of a model of timm, and resample its position embeddings."""
+        """Rename the weights of a timm model, and resample its position embeddings."""
         renamed = {f"model.{name}": tensor for name, tensor in weights.items()}
         positions = weights.get(_POSITIONS)
         if positions is None or positions.ndim != 3:
@@ -73,7 +73,7 @@ class ViT(Backbone):
 
 
 def _timm() -> Any:
-    """Import timm, or raise an error with a remedy."""
+    """Import timm, or raise an error with installation instructions."""
     if not is_installed("timm"):
         raise MissingInputError("the model 'vit-b16' comes with timm: pip install timm")
     try:

@@ -1,7 +1,7 @@
-"""Create the pages and tables of benchmarks and studies.
+"""Create the pages and tables that report the results of benchmarks and studies.
 
-This package formats the numbers of `BenchmarkResults` and `StudyResult` and computes no statistics.
-The package `abstain.report` renders the pages.
+This package displays the numbers of `BenchmarkResults` and `StudyResult`; it computes no
+statistics. The package `abstain.report` renders the pages.
 """
 
 from typing import TYPE_CHECKING

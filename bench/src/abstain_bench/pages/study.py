@@ -43,7 +43,7 @@ _FIGURE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 
 
 def _metric_abbreviations() -> dict[str, str]:
-    """Return the titles of metrics in capitals by name, such as "AUGRC" for "augrc"."""
+    """Return display titles of metrics, such as "AUGRC" for "augrc"."""
     titles = {metric.name: metric.title for metric in METRICS.values()}
     for family in FAMILIES:
         metric = family.parse(family.example_name)
@@ -85,7 +85,7 @@ def study_document(result: StudyResult, origin: doc.ReportOptions) -> doc.Docume
 
 
 def checked_study(result: StudyResult) -> StudyResult:
-    """Raise an error if the argument is not the result of a study."""
+    """Raise an error if the argument is not a `StudyResult`."""
     argument: object = result
     if not isinstance(argument, StudyResult):
         raise InputError(
@@ -95,12 +95,12 @@ def checked_study(result: StudyResult) -> StudyResult:
 
 
 def study_figures(result: StudyResult) -> list[tuple[str, Drawable]]:
-    """Return the names and figures of a study.
+    """Return each figure of a study by its name.
 
     Raises
     ------
     InputError
-        If the name of a figure contains other characters than letters, digits, dots and hyphens.
+        If the name of a figure contains characters other than letters, digits, dots and hyphens.
     """
     for name in checked_study(result).figures:
         if not _FIGURE_NAME.fullmatch(name):
@@ -111,7 +111,7 @@ def study_figures(result: StudyResult) -> list[tuple[str, Drawable]]:
 
 
 def _remarks(notes: Iterable[str | Note]) -> list[doc.Remark]:
-    """Convert notes to remarks, with warnings first."""
+    """Convert notes to remarks in the document, warnings first."""
     remarks = []
     for note in notes:
         level = note.level if isinstance(note, Note) else "note"
@@ -120,7 +120,7 @@ def _remarks(notes: Iterable[str | Note]) -> list[doc.Remark]:
 
 
 def _sections(result: StudyResult) -> Iterator[doc.Section]:
-    """Yield the sections with displayed tables, figures, collapsed tables and the glossary."""
+    """Yield the sections of a study: tables, figures, collapsed tables and the glossary."""
     displayed = _nonempty_displayed_tables(result)
     if displayed:
         lead = doc.Prose(result.question, "lead")
@@ -148,7 +148,7 @@ def _nonempty_displayed_tables(result: StudyResult) -> list[str]:
 
 
 def _displayed_blocks(result: StudyResult, names: Sequence[str]) -> list[doc.Block]:
-    """Return a single table, or a section for each of several tables."""
+    """Return the only table, or one section per table if there are several."""
     tables = [_table(result, name) for name in names]
     if len(tables) == 1:
         return [*tables]
@@ -170,7 +170,7 @@ def _figure(result: StudyResult, name: str, display: Any) -> doc.Figure:
 
 
 def _summary(result: StudyResult) -> Iterator[doc.Block]:
-    """Yield the question, the first rows of the displayed tables, and the parameters."""
+    """Yield the question of a study, the first rows of its tables, and its parameters."""
     yield doc.Prose(result.question, "lead")
     for name in _nonempty_displayed_tables(result):
         table = _table(result, name, _MAX_ROWS_IN_TERMINAL)
@@ -187,7 +187,7 @@ def _title(table: str) -> str:
 
 
 def _table(result: StudyResult, name: str, max_rows: int = _MAX_ROWS_ON_PAGE) -> doc.Table:
-    """Create a table whose cells contain a value with its standard error and its interval."""
+    """Create a table in which each cell contains a value, its standard error and its interval."""
     rows = result.rows(name)
     columns = _displayed_columns(rows)
     body = [[_cell(row, column, result.labels) for column in columns] for row in rows[:max_rows]]
@@ -204,13 +204,13 @@ def _table(result: StudyResult, name: str, max_rows: int = _MAX_ROWS_ON_PAGE) ->
 
 
 def _displayed_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the columns with a value that are no part of another column."""
+    """Return the nonempty columns, except those displayed within the cells of another column."""
     columns = unique(column for row in rows for column, value in row.items() if value != "")
     return [column for column in columns if not _is_part_of_other_column(column, columns)]
 
 
 def _is_part_of_other_column(column: str, columns: Sequence[str]) -> bool:
-    """Return whether a column contains an error or a bound of the values of another column."""
+    """Return whether a column contains the errors or interval bounds of another column."""
     return any(
         column.endswith(ending) and column.removesuffix(ending) in columns
         for ending in (*_ERROR_SUFFIXES, _LOW_SUFFIX, _HIGH_SUFFIX)
@@ -228,7 +228,7 @@ def _column(name: str, cells: Sequence[doc.Cell]) -> doc.Column:
 
 
 def _cell(row: Mapping[str, Any], column: str, labels: Mapping[str, str]) -> doc.Cell:
-    """Convert a value, with its error and its interval, to a cell."""
+    """Create a table cell from a value, its standard error and its interval."""
     value = row.get(column)
     if value is None:
         return None
@@ -250,7 +250,7 @@ def _finite_or_nan(value: Any) -> float:
 
 
 def format_header(column: str) -> str:
-    """Format the name of a column as a header.
+    """Convert the name of a column to the text of its header.
 
     Examples
     --------
@@ -265,14 +265,14 @@ def format_header(column: str) -> str:
 
 # ---------------------------------------------------------------------------------- the facts
 def _facts(result: StudyResult) -> Iterator[tuple[str, str]]:
-    """Yield the names and texts of the parameters, and the duration of the run."""
+    """Yield the name and the text of each parameter, and of the duration."""
     for name, value in result.parameters.items():
         yield format_header(name), _format_parameter(value)
     yield "Time of this run", format_duration(result.seconds)
 
 
 def _format_parameter(value: Any) -> str:
-    """Format the value of a parameter, with long sequences shortened."""
+    """Format the value of a parameter, and shorten long sequences."""
     if isinstance(value, tuple | list):
         return _format_sequence(value)
     if value is None or isinstance(value, bool):
@@ -285,7 +285,7 @@ def _format_parameter(value: Any) -> str:
 
 
 def _format_sequence(values: Sequence[Any]) -> str:
-    """Format many numbers as a range, and other values as a list that may be shortened."""
+    """Format long sequences of numbers as a range, and other sequences as a shortened list."""
     is_numeric = all(isinstance(value, int | float) for value in values)
     if is_numeric and len(values) > _MAX_LISTED_NUMBERS:
         first, last = _format_parameter(values[0]), _format_parameter(values[-1])

@@ -1,7 +1,7 @@
-"""Provide the tables of four papers as data.
+"""Provide the tables of four papers in a machine-readable form.
 
-The tables contain the printed values of each cell. Cells and tables with doubtful numbers contain a
-remark. This package did not measure any of the numbers.
+Each cell contains the number as printed in the paper. A remark is attached to tables and cells with
+questionable numbers. None of the numbers were measured by this package.
 
 >>> from abstain_bench import published
 >>> [row["value"] for row in published.table("fd_shifts_table_11")][:3]

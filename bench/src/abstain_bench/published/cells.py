@@ -1,4 +1,4 @@
-"""Read the packaged tables of published results."""
+"""Read the published tables that are included in this package."""
 
 import csv
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ Fact = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Doubt:
-    """A remark on the reliability of published numbers.
+    """A remark that limits the reliability of published numbers.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Doubt:
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def concerns(self, cell: Fact) -> bool:
-        """Return whether the remark applies to a single cell, not to the whole table."""
+        """Return whether the remark applies to one cell rather than the whole table."""
         if not self.where:
             return False
         return all(cell.get(column) in texts for column, texts in self.where.items())
@@ -53,7 +53,7 @@ class PublishedTable:
     Attributes
     ----------
     name : str
-        Name for `table`.
+        Name of the table, as passed to `table`.
     paper : str
         Short name of the paper, one of "augrc", "fd_shifts", "population_aurc" and "cwsa", or empty
         for tables with numbers of all four papers.
@@ -126,12 +126,12 @@ def table(name: str) -> tuple[Fact, ...]:
     tuple of mapping from str to value
         An immutable mapping for each cell, in the order of the paper. Values are printed texts, or
         empty. The value of `number` is a fraction, a count or a rank, or None if the printed text
-        is not a number. The value of `doubt` contains remarks on the reliability of the cell. In
+        is not numeric. The value of `doubt` contains remarks on the reliability of the cell. In
         tables of results, the columns `paper`, `table`, `block` (section of the table), `dataset`,
         `study`, `classifier`, `printed` (name of the method), `printed_metric`, `value`, `spread`,
-        `scale`, `rank` and `note` describe the printed number. The column `factor` is the printed
-        value divided by `number`. The columns `task`, `abstain_study`, `method`, `backbone` and
-        `metric` are names of this package, or empty.
+        `scale`, `rank` and `note` describe the printed number. The column `factor` contains the
+        printed value divided by `number`. The columns `task`, `abstain_study`, `method`, `backbone`
+        and `metric` are names of this package, or empty.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def table(name: str) -> tuple[Fact, ...]:
 
     Notes
     -----
-    The first call for a table reads its file in a few milliseconds.
+    The file of a table is read when the table is first requested.
 
     Examples
     --------
@@ -188,13 +188,13 @@ def tables() -> Catalogue[PublishedTable]:
 
 
 def _read_rows(name: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of a packaged file."""
+    """Yield the rows of a packaged CSV file."""
     path = resources.files("abstain_bench.published") / "facts" / f"{name}.csv"
     yield from csv.DictReader(path.read_text(encoding="utf-8").splitlines())
 
 
 def _parse_doubt(row: Mapping[str, str]) -> Doubt:
-    """Parse a remark with the affected cells in a form such as "threshold=0.50|0.60; block=A"."""
+    """Parse a remark whose affected cells are specified as "threshold=0.50|0.60; block=A"."""
     where = {}
     for term in filter(None, row["where"].split("; ")):
         column, _, texts = term.partition("=")
@@ -211,7 +211,7 @@ def _read_cells(name: str) -> tuple[Fact, ...]:
 
 
 def _split_studies(row: dict[str, str]) -> Iterator[dict[str, str]]:
-    """Yield a cell for each column of a study, or the row if it has no such column."""
+    """Yield one cell per study column, or the row itself if it has no study columns."""
     values = {column: text for column, text in row.items() if _STUDY_SEPARATOR in column}
     if not values:
         yield row
@@ -223,7 +223,7 @@ def _split_studies(row: dict[str, str]) -> Iterator[dict[str, str]]:
 
 
 def _make_fact(description: PublishedTable, cell: dict[str, str]) -> Fact:
-    """Add the columns of the table, the names of this package, the number and the doubts."""
+    """Add the table columns, the corresponding names in this package, the number and remarks."""
     table_columns = {"paper": description.paper, "note": description.note}
     if description.number:
         table_columns["table"] = description.number
@@ -236,7 +236,7 @@ def _make_fact(description: PublishedTable, cell: dict[str, str]) -> Fact:
 
 
 def _package_names(cell: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of this package, the scale, the factor and the rank of a cell."""
+    """Return the corresponding names in this package, and the scale, factor and rank of a cell."""
     names = {"backbone": ""}
     for kind, columns in _KEY_COLUMNS.items():
         key = tuple(cell[column] for column in columns)
@@ -258,13 +258,13 @@ _KEY_COLUMNS: Final = {
 
 @cache
 def _names_by_key(kind: str) -> dict[tuple[str, ...], dict[str, str]]:
-    """Read a file with names of this package by the values of its key columns."""
+    """Read a file that maps the values of key columns to names in this package."""
     columns = _KEY_COLUMNS[kind]
     return {tuple(row[column] for column in columns): row for row in _read_rows(kind)}
 
 
 def _parse_number(cell: Mapping[str, str]) -> float | None:
-    """Divide the printed value of a cell by its factor, or return None if it is not a number."""
+    """Divide the printed value by its factor, or return None if the value is not numeric."""
     try:
         return float(Decimal(cell.get("value", "")) / Decimal(cell.get("factor") or 1))
     except InvalidOperation:

@@ -1,4 +1,4 @@
-"""Compute the results of a folder of benchmark runs."""
+"""Evaluate a folder of benchmark runs."""
 
 from abstain_bench.results.published import PublishedNumber, PublishedOrder
 from abstain_bench.results.records import (

@@ -1,4 +1,4 @@
-"""Compute curves, calibration errors, thresholds and example images of a study."""
+"""Compute the curves, calibration errors, thresholds and example images of a study."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -43,9 +43,9 @@ def curve_points(scored: Scored, run: Run) -> CurvePoints:
 
 
 def mean_curve(scored_parts: Sequence[Scored], run: Run) -> CurvePoints:
-    """Average several risk-coverage curves at equal coverages.
+    """Average several risk-coverage curves at the same coverage values.
 
-    The area under the mean curve is the mean of the areas.
+    The area under the mean curve equals the mean of the individual areas.
     """
     coverage = np.arange(1, POINTS + 1) / POINTS
     risks = []
@@ -60,7 +60,7 @@ def mean_curve(scored_parts: Sequence[Scored], run: Run) -> CurvePoints:
 def extremes_of(
     samples: StudySamples, exposure_scores: list[RunScores], run: Run, method: str
 ) -> Iterator[Extreme]:
-    """Yield the most confident failures and the least confident successes of a run.
+    """Yield the failures with the highest and the successes with the lowest confidence in a run.
 
     `exposure_scores` contains the scores of each exposure of the study.
     """
@@ -99,7 +99,7 @@ def extremes_of(
 
 
 def _quantile(sorted_values: FloatArray, value: float) -> float:
-    """Return the share of lower values, to which equal values contribute one half."""
+    """Return the fraction of values that are lower, where equal values count as one half."""
     n_lower = np.searchsorted(sorted_values, value, side="left")
     n_lower_or_equal = np.searchsorted(sorted_values, value, side="right")
     return float((n_lower + n_lower_or_equal) / 2 / sorted_values.size)
@@ -108,9 +108,10 @@ def _quantile(sorted_values: FloatArray, value: float) -> float:
 def calibration_rows(
     parts: Sequence[StudySamples], study: str, runs: Mapping[str, Sequence[Run]]
 ) -> Iterator[CalibrationRow]:
-    """Yield the calibration errors of each method and seed, and the means over the seeds.
+    """Yield the calibration errors of each method for each seed, and their means over seeds.
 
-    The errors are averaged over the parts of the study. Runs without validation data are omitted.
+    If the study consists of several parts, the errors are averaged over the parts. Runs without
+    validation data are omitted.
     """
     for method, method_runs in runs.items():
         rows = [
@@ -128,17 +129,17 @@ def calibration_rows(
 def _calibration_row(
     parts: Sequence[StudySamples], study: str, method: str, run: Run
 ) -> CalibrationRow:
-    """Compute the calibration errors of a method for one seed."""
+    """Compute the calibration errors of one method for one seed."""
     raw = _mean_if_all([_raw_calibration_error(part, run, method) for part in parts])
     platt = [float(compute_ece(part.calibrated(run, method)).value) for part in parts]
     return CalibrationRow(study, method, str(run.seed), raw, sum(platt) / len(platt))
 
 
 def _raw_calibration_error(samples: StudySamples, run: Run, method: str) -> float | None:
-    """Compute the calibration error before Platt scaling, or None without probabilities.
+    """Compute the calibration error before Platt scaling, or None for other scores.
 
-    Log-odds are converted to probabilities. The confidences of an added method are probabilities if
-    all of them are in [0, 1].
+    Log-odds are converted to probabilities. The scores of an added method are regarded as
+    probabilities if all are in [0, 1].
     """
     scored = samples.scored(run, method)
     if method not in METHODS:
@@ -154,7 +155,7 @@ def _raw_calibration_error(samples: StudySamples, run: Run, method: str) -> floa
 
 
 def _mean_if_all(values: Sequence[float | None]) -> float | None:
-    """Return the mean of the values, or None if a value is None."""
+    """Return the mean of the values, or None if any value is None."""
     available = [value for value in values if value is not None]
     if len(available) < len(values):
         return None
@@ -163,9 +164,9 @@ def _mean_if_all(values: Sequence[float | None]) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Decision rules that are set on validation data and checked in studies.
+    """Decision rules that are fitted on validation data and evaluated on the studies.
 
-    The rules limit the selective risk to at most `risk` with probability 1 - `delta`.
+    With probability 1 - `delta`, the selective risk of a rule is at most `risk`.
     """
 
     risk: float
@@ -176,7 +177,7 @@ class Thresholds:
     def rows(
         self, samples: StudySamples, runs: Mapping[str, Sequence[Run]]
     ) -> Iterator[ThresholdRow]:
-        """Yield a row for each method and seed, and a row with means over the seeds."""
+        """Yield a row for each method and seed, and a row with the means over the seeds."""
         study = samples.study.name
         # A threshold is applied to all images, including images that the study excludes.
         all_samples = StudySamples(
@@ -204,7 +205,7 @@ class Thresholds:
                 yield ThresholdRow(study, method, MEAN, self.risk, self.delta, all_checks)
 
     def _rule(self, samples: StudySamples, method: str, run: Run) -> DecisionRule | None:
-        """Return the decision rule of a method in a run, or None without valid validation data."""
+        """Return the decision rule of a method in a run, or None if it cannot be fitted."""
         key = (run.name, method)
         if key in self._rules:
             return self._rules[key]

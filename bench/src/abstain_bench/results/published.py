@@ -1,4 +1,4 @@
-"""Compare the results of a benchmark with published numbers of the same task."""
+"""Compare benchmark results with published numbers for the same task."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ PublishedCells = Mapping[tuple[str, str], Mapping[str, Fact]]
 
 @dataclass(frozen=True)
 class PublishedNumber:
-    """A value of a benchmark and the published value of the same method and study.
+    """A measured value and the published value for the same method and study.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class PublishedNumber:
     ratio : float
         `value` divided by `published`, NaN if `published` is 0.
     rank, published_rank : int
-        Ranks among the methods with both values. Tied methods have the lowest rank of the tie.
+        Ranks among the methods with both values. Tied methods share the lowest of their ranks.
     common : int
         Number of methods with both values.
     classifier : str
@@ -76,7 +76,7 @@ class PublishedNumber:
 
 @dataclass(frozen=True)
 class PublishedOrder:
-    """Rank correlation between the methods of a benchmark and of a paper.
+    """Rank correlation between the measured and the published values of the methods.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class PublishedOrder:
 
 
 def read_published_cells(task: str, model: str) -> PublishedCells:
-    """Return the published numbers of a task for convolutional networks or vision transformers."""
+    """Return the published numbers for convolutional networks or for vision transformers."""
     printed_tasks = {_ROTATION.sub(_ALL_ROTATIONS, name) for name in task.split(_TASK_SEPARATOR)}
     classifier = "ViT" if model.startswith("vit") else "CNN"
     cells: dict[tuple[str, str], dict[str, Fact]] = {}
@@ -124,12 +124,12 @@ def read_published_cells(task: str, model: str) -> PublishedCells:
 def compare_with_published(
     comparisons: Mapping[str, Comparison], cells: PublishedCells
 ) -> tuple[list[PublishedNumber], list[PublishedOrder]]:
-    """Compare the values and ranks of methods with published values and ranks.
+    """Compare measured values and ranks with published values and ranks.
 
     Returns
     -------
     numbers : list of PublishedNumber
-        Comparison of each metric, study and method.
+        Comparison for each combination of metric, study and method.
     orders : list of PublishedOrder
         Rank correlation for each metric and study.
     """
@@ -191,13 +191,13 @@ def _first_methods(ranks: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def _rank(values: Mapping[str, float], *, lower_is_better: bool) -> dict[str, int]:
-    """Rank methods as in the papers. Tied methods have the lowest rank of the tie."""
+    """Rank methods as in the papers. Tied methods share the lowest of their ranks."""
     ranks = ranking.ranks(list(values.values()), lower_is_better=lower_is_better, ties="min")
     return dict(zip(values, map(int, ranks), strict=True))
 
 
 def _table_source(cell: Fact) -> str:
-    """Return the citation of the table that contains a published number."""
+    """Return a citation of the table that contains the published number."""
     for published_table in tables().values():
         if (published_table.paper, published_table.number) == (cell["paper"], cell["table"]):
             return published_table.source
@@ -207,7 +207,7 @@ def _table_source(cell: Fact) -> str:
 def published_notes(
     task: str, model: str, cells: PublishedCells, numbers: Sequence[PublishedNumber]
 ) -> Iterator[Note]:
-    """Yield notes on the comparison with published numbers, or on the reason for no comparison."""
+    """Yield notes about the comparison, or the reason why nothing is compared."""
     if not numbers:
         yield Note("nothing_published", _reason_without_numbers(task, cells))
         return
@@ -240,7 +240,7 @@ def published_notes(
 
 
 def _reason_without_numbers(task: str, cells: PublishedCells) -> str:
-    """Explain why no published number is compared."""
+    """Explain why no number is compared with a published number."""
     if not task:
         return (
             "These runs do not say of which task they are, so no published number stands "

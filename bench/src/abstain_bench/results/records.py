@@ -1,4 +1,4 @@
-"""Define the records and tables of benchmark results."""
+"""Define the data classes and tables of benchmark results."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -32,14 +32,14 @@ class MethodFacts:
     Attributes
     ----------
     name, title : str
-    name, title : str
-        Name in scripts and display title.
+        Unique name, and title in tables.
     arm : str
         Training objective of the scored networks, from the first selected setting.
     source, meaning : str
         Citation and description of the confidence, or empty for added methods.
     added : bool
-        Whether the scores were added to the folder. The catalogue does not contain added methods.
+        Whether the scores were added to the folder. If True, the method is not part of the
+        catalogue.
     averages : bool
         Whether the method scores the mean prediction of dropout passes or of several networks.
     """
@@ -55,9 +55,9 @@ class MethodFacts:
 
 @dataclass(frozen=True)
 class ThresholdRow:
-    """Coverage and risk in a study at thresholds that were set on validation data.
+    """Coverage and selective risk of a method at a threshold that was selected on validation data.
 
-    Numbers are means over the seeds with accepted samples.
+    Means are taken over the seeds for which samples are accepted.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class ThresholdRow:
 
     @property
     def selective_risk(self) -> float:
-        """Share of failures among the accepted samples."""
+        """Fraction of failures among the accepted samples."""
         return _mean_of_finite(check.selective_risk for check in self.checks)
 
     @property
@@ -95,16 +95,19 @@ class ThresholdRow:
 
     @property
     def verdict(self) -> str:
-        """Common verdict of all seeds, or "differs" if the seeds have different verdicts."""
+        """Verdict that all seeds share, or "differs" if the verdicts differ."""
         verdicts = {check.verdict for check in self.checks}
         return verdicts.pop() if len(verdicts) == 1 else "differs"
 
     def count(self, verdict: str) -> int:
-        """Count the seeds with the verdict `verdict`."""
+        """Return the number of seeds with the given verdict."""
         return sum(check.verdict == verdict for check in self.checks)
 
     def row(self) -> dict[str, Any]:
-        """Return a table row. For several seeds, the threshold and the intervals are empty."""
+        """Return a table row.
+
+        If the row summarizes several seeds, its threshold and intervals are empty.
+        """
         single = self.checks[0] if len(self.checks) == 1 else None
         bounds = [
             nan if check.rule.bound is None else float(check.rule.bound) for check in self.checks
@@ -143,7 +146,7 @@ def _mean_of_finite(values: Iterable[float]) -> float:
 
 @dataclass(frozen=True)
 class CalibrationRow:
-    """Calibration errors of a method in a study.
+    """Calibration errors of one method in one study.
 
     Attributes
     ----------
@@ -166,7 +169,7 @@ class CalibrationRow:
 
 @dataclass(frozen=True)
 class Extreme:
-    """A failure with a high confidence or a success with a low confidence.
+    """A failure with high confidence or a success with low confidence.
 
     Attributes
     ----------
@@ -185,8 +188,8 @@ class Extreme:
     confidence : float
         Confidence of the method.
     quantile : float
-        Share of the samples of the study with a lower confidence. Samples with an equal confidence
-        count half.
+        Share of the samples of the study with a lower confidence. Samples with the same confidence
+        count as one half.
     """
 
     study: str
@@ -205,7 +208,7 @@ class Extreme:
 
 @dataclass(frozen=True, eq=False)
 class CurvePoints:
-    """A risk-coverage curve with a small number of points.
+    """A risk-coverage curve that is reduced to a small number of points.
 
     Attributes
     ----------
@@ -221,7 +224,7 @@ class CurvePoints:
     run: str = ""
 
     def points(self) -> list[dict[str, float]]:
-        """Return a row with the coverage and both risks for each point."""
+        """Return a row for each point, which contains the coverage and both risks."""
         names = ("coverage", "selective_risk", "generalized_risk")
         columns = [getattr(self, name).tolist() for name in names]
         return [dict(zip(names, point, strict=True)) for point in zip(*columns, strict=True)]
@@ -229,7 +232,7 @@ class CurvePoints:
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkResults(NotebookDisplay):
-    """Comparisons, thresholds, curves and notes of a folder of benchmark runs.
+    """Comparisons, thresholds, curves and notes from the evaluation of a benchmark.
 
     Attributes
     ----------
@@ -244,11 +247,11 @@ class BenchmarkResults(NotebookDisplay):
     chosen : tuple of SelectedSetting
         Selected setting of each method for each metric.
     comparisons : mapping from str to Comparison
-        Comparisons by metric. The data sets of a comparison are ``(("study", name),)``, and the
-        runs are the seeds.
+        Comparisons by metric. In each comparison, the data set of a study is named ``(("study",
+        name),)``, and the runs are the seeds.
     thresholds : tuple of ThresholdRow
-        Checks of thresholds that were set on validation data. They include the headline studies
-        and the studies with a severity.
+        Checks of thresholds that were set on validation data. The list includes the headline
+        studies and the studies with one severity.
     curves : mapping from (study, method) to CurvePoints
         Risk-coverage curves of the first seed.
     extremes : tuple of Extreme
@@ -320,7 +323,7 @@ class BenchmarkResults(NotebookDisplay):
         return tuple(study for study in self.studies if study.headline)
 
     def configured(self, name: str) -> Any:
-        """Return an entry of the configuration or of its table "benchmark", or an empty string."""
+        """Return a field of the configuration or of its table "benchmark", or an empty string."""
         return configured(self.facts.get("config") or {}, name)
 
     @property
@@ -347,7 +350,7 @@ class BenchmarkResults(NotebookDisplay):
         Returns
         -------
         list of dict
-            Rows, which map columns to plain values.
+            Rows of the table, as dictionaries from column names to plain values.
 
         Raises
         ------
@@ -378,7 +381,10 @@ class BenchmarkResults(NotebookDisplay):
         ]
 
     def frame(self, table: str = "estimates", *, backend: Backend = "polars") -> AnyFrame:
-        """Return a table as a tidy dataframe. See `rows` for the names of the tables."""
+        """Return a table as a dataframe with one row per observation.
+
+        The names of the tables are those of `rows`.
+        """
         import polars as pl
 
         if table not in Comparison.TABLES:
@@ -391,7 +397,7 @@ class BenchmarkResults(NotebookDisplay):
 
 
 def _as_cell(field_value: Any) -> Any:
-    """Convert a tuple or a mapping to text for a table cell, and leave other values unchanged."""
+    """Convert a tuple or mapping to text for a table cell; return other values unchanged."""
     if isinstance(field_value, Mapping):
         entries = [
             f"{name or '(the only one)'}: {number:.6g}" for name, number in field_value.items()

@@ -1,4 +1,4 @@
-"""Compute the results of a folder of runs."""
+"""Evaluate a folder of runs."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -72,7 +72,7 @@ OnStudy = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class RuleOptions:
-    """Targets of the decision rules and cost of accepted samples of new classes."""
+    """Targets of the decision rules, and the cost of accepting samples of new classes."""
 
     risk: float
     delta: float
@@ -81,9 +81,10 @@ class RuleOptions:
 
 @dataclass(eq=False)
 class StudyTables:
-    """Results of the studies that were added so far.
+    """Collects the results of a benchmark, one study at a time.
 
-    Thresholds, curves and example images use the settings that the metric `primary` selects.
+    Thresholds, curves and example images use the settings that were selected by the metric
+    `primary`.
     """
 
     reading: StoredScores
@@ -133,9 +134,9 @@ class StudyTables:
     def _compare(
         self, metric: Metric, samples: StudySamples, parts: Sequence[StudySamples]
     ) -> None:
-        """Add the comparison by a metric, or the reason for which the metric is undefined.
+        """Add the comparison by one metric, or the reason why the metric is undefined.
 
-        If the study has parts, the metric is averaged over the parts.
+        If the study consists of several parts, the metric is averaged over them.
         """
         study = samples.study
         key = (metric.name, study.name)
@@ -186,7 +187,7 @@ class StudyTables:
     def _reason_if_incomplete(
         self, method: str, runs: Collection[Run], samples: StudySamples, calibrated: bool
     ) -> str:
-        """Return the reason for which a run has no values of a method, or an empty string."""
+        """Return the reason why a method has no values in a run, or an empty string."""
         for run in runs:
             reason = samples.missing(run, method)
             if reason:
@@ -196,7 +197,7 @@ class StudyTables:
         return ""
 
     def _add_details(self, samples: StudySamples, parts: Sequence[StudySamples]) -> None:
-        """Add curves, thresholds, calibration and example images for the primary metric."""
+        """Add curves, thresholds, calibration errors and example images of the primary metric."""
         study = samples.study
         runs_by_method = {
             method: list(runs.values())
@@ -221,7 +222,7 @@ class StudyTables:
 
 
 def reason_if_meaningless(metric: Metric, study: Study) -> str:
-    """Return the reason for which a metric has no meaning in a study, or an empty string."""
+    """Return the reason why a metric does not apply to a study, or an empty string."""
     # The losses of these studies are costs, but the metric needs 0/1 losses.
     if study.errors == "scod" and metric.measurement.needs:
         return "it requires a 0/1 loss, and the losses of this study are costs"
@@ -249,21 +250,21 @@ def results_of(
     on_study: OnStudy | None = None,
     watch: Stopwatch | None = None,
 ) -> BenchmarkResults:
-    """Compute the results of a folder of runs.
+    """Evaluate and compare the methods in a folder of runs.
 
-    The results show which methods are significantly better in which studies, and whether thresholds
-    from validation data meet their guarantees under distribution shift.
+    The results show which methods are significantly better in each study, and whether thresholds
+    from validation data keep their guarantees under distribution shift.
 
     Parameters
     ----------
     store : Store
         Runs with scores. Images and networks are not required.
     metrics : sequence of str, optional
-        Names in `abstain.metrics.METRICS`. By default, the metrics of the configuration.
+        Names in `abstain.metrics.METRICS`. The default is the metrics of the configuration.
     studies : sequence of str, optional
-        Names of studies. By default, all studies that can be computed from the exposures.
+        Names of studies. The default is all studies for which the required exposures exist.
     methods : sequence of str, optional
-        Names of methods. By default, all methods with a score in at least one run.
+        Names of methods. The default is all methods that have scores in at least one run.
     level : float, default=0.95
         Confidence level of the intervals.
     bootstrap : int, default=0
@@ -273,40 +274,40 @@ def results_of(
     outlier_cost : float, default=2
         Cost of an accepted sample of a new class in studies with the suffix "-scod".
     chosen_by : str, optional
-        Name of the metric that selects the settings of the methods for all metrics. By default,
-        each metric selects the settings with the best value of this metric on validation data.
+        Name of the metric that selects the settings of the methods for all metrics. The default is
+        that each metric selects the settings with its best value on the validation data.
     rng : int, Generator or None, default=0
         Seed of all random numbers.
     on_study : callable, optional
-        Function that is called after each study. Its arguments are the number of finished studies
-        and the number of all studies.
+        Function that is called after each study. The function receives the number of finished
+        studies and the total number of studies.
     watch : Stopwatch, optional
         Stopwatch that measures the durations of reading, comparison, details and ranking.
 
     Returns
     -------
     BenchmarkResults
-        Results, in which all values are fractions.
+        Results as fractions, not as percentages.
 
     Raises
     ------
     UnknownNameError
         If a metric, study or method does not exist.
     InputError
-        If no run was tested, or if a metric requires more than confidences and predictions.
+        If no run was tested, or if a metric requires inputs other than confidences and predictions.
     DomainError
         If an option is out of range.
     FileFormatError
-        If a file of the store is damaged, or if runs were tested on different images.
+        If a stored file is damaged, or if the runs were tested on different images.
 
     Notes
     -----
-    Pairs and intervals are computed as in `abstain.compare`. The losses of a sample are averaged
-    over the seeds, and the copies of an image are a cluster. Studies of new classes exclude the
-    wrong predictions of a method for known classes. Tests over all studies use the headline
-    studies. A metric without an influence function, such as "ece", has intervals only if
-    `bootstrap` is positive. The samples are sorted once for each method, run and study, and each
-    pair of methods takes a few milliseconds. Only one study is in memory at a time.
+    Pairwise differences and intervals are computed as in `abstain.compare`. The loss of each sample
+    is averaged over the seeds, and all copies of an image form a cluster. In studies of new
+    classes, wrong predictions for known classes are excluded. Tests over all studies include only
+    the headline studies. If a metric has no influence function, as "ece", its intervals require
+    that `bootstrap` is positive. The samples are sorted once for each combination of method, run
+    and study. Only one study is held in memory at a time.
 
     Examples
     --------
@@ -408,10 +409,9 @@ def _assemble(
 
 
 def with_published(results: BenchmarkResults) -> BenchmarkResults:
-    """Add published numbers of the same task to the results of a benchmark.
+    """Compare benchmark results with published numbers for the same task.
 
-    The comparison shows whether the values and the ranking of the methods agree with the
-    literature.
+    The comparison shows whether the values and the ranking agree with the literature.
 
     Parameters
     ----------
@@ -421,15 +421,16 @@ def with_published(results: BenchmarkResults) -> BenchmarkResults:
     Returns
     -------
     BenchmarkResults
-        Results with the attributes `published` and `published_orders`, and with additional notes.
+        Copy of the results with the attributes `published` and `published_orders` and additional
+        notes.
 
     Notes
     -----
     The published numbers are from Traub et al. (2024), table 3, and Jaeger et al. (2023), tables 1,
-    8, 9 and 10. Vision transformers are compared with numbers of vision transformers, and all other
-    networks with numbers of convolutional networks. Networks, splits and corruptions differ from
-    those of the papers. Ranks are computed among the methods with both values. Tied methods have
-    the lowest rank of the tie.
+    8, 9 and 10. Results of vision transformers are compared with published results of vision
+    transformers, and all other results with those of convolutional networks. The networks, splits
+    and corruptions are not identical to those of the papers. Ranks are computed among the methods
+    that have both a measured and a published value. Tied methods share the lowest of their ranks.
 
     Examples
     --------
@@ -452,7 +453,10 @@ def with_published(results: BenchmarkResults) -> BenchmarkResults:
 def method_facts(
     name: str, choices: Sequence[SelectedSetting], primary: str, titles: Mapping[str, str]
 ) -> MethodFacts:
-    """Return title, source and meaning of a method. `titles` has the titles of added methods."""
+    """Return the title, the source and the meaning of a method.
+
+    `titles` has the titles of added methods.
+    """
     settings = [choice for choice in choices if choice.method == name]
     arms = [choice.arm for choice in settings if choice.metric == primary]
     arm = arms[0] if arms else settings[0].arm

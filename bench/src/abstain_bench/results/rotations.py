@@ -1,4 +1,4 @@
-"""Average a benchmark over rotations, which hold out different classes."""
+"""Average the results of benchmarks that hold out different classes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -51,19 +51,19 @@ def rotated_results(
     outlier_cost: float = 2.0,
     rng: Rng = 0,
 ) -> BenchmarkResults:
-    """Compare methods by means over folders of runs that hold out different classes.
+    """Compare methods by their means over folders of runs that hold out different classes.
 
-    The comparison shows which method is best with new classes, averaged over choices of the new
-    classes.
+    The comparison shows which method performs best on new classes, averaged over different sets of
+    held-out classes.
 
     Parameters
     ----------
     stores : sequence of Store
-        At least two folders with the same exposures, for example the runs of "svhn-open-1" to
-        "svhn-open-5". A folder holds out one choice of classes.
+        At least two folders with the same exposures, such as the runs of the tasks "svhn-open-1" to
+        "svhn-open-5". Each folder holds out one set of classes.
     metrics, studies, methods : sequence of str, optional
-        As in `results_of`, with the defaults of the first folder. Studies and methods that are not
-        in all folders are omitted.
+        As in `results_of`, with the defaults of the first folder. Studies and methods that are
+        missing in a folder are omitted.
     level : float, default=0.95
         Confidence level of the intervals.
     bootstrap : int, default=0
@@ -77,20 +77,19 @@ def rotated_results(
     -------
     BenchmarkResults
         Values for each folder and seed, and means over all folders and seeds. The results contain
-        no thresholds and no example images, because these belong to single networks.
+        no thresholds and example images, because these refer to individual networks.
 
     Raises
     ------
     InputError
-        If there are fewer than two folders, or if the folders have no common study, method or seed.
+        If there are fewer than two folders, or if the folders share no study, method or seed.
 
     Notes
     -----
-    A metric is computed in each folder, with the settings that are selected on the validation data
-    of the folder, and averaged over the folders as in FD-Shifts. Images of different folders are
-    matched by their source indices, because an image may belong to a known class in one folder and
-    to a new class in another. The influence of an image on the mean is the mean of its influences
-    in all folders. The cost for each folder is the cost of `results_of`.
+    As in FD-Shifts, a metric is computed in each folder and then averaged, with the settings that
+    are selected on the validation data of the folder. Images are matched across folders by source
+    index, because the same image may belong to a known class in one folder and to a new class in
+    another. The influence of an image on the mean is its average influence over the folders.
 
     Examples
     --------
@@ -118,7 +117,7 @@ def rotated_results(
 
 @dataclass(eq=False)
 class _RotationResults:
-    """Results over all folders of the studies that were added so far."""
+    """Collects the results over all folders, one study at a time."""
 
     rotations: Sequence["_Rotation"]
     metrics: Sequence[Metric]
@@ -141,7 +140,7 @@ class _RotationResults:
         self.primary = DEFAULT_METRIC if DEFAULT_METRIC in names else names[0]
 
     def add(self, study: Study) -> None:
-        """Add the comparison by each metric, and the mean curves, of a study."""
+        """Add the comparison by each metric and the mean risk-coverage curves of a study."""
         for rotation in self.rotations:
             rotation.open(study)
         for metric in self.metrics:
@@ -162,7 +161,7 @@ class _RotationResults:
             self.curves[study.name, method] = self._mean_curve(method, first_seed)
 
     def _mean_curve(self, method: str, seed: int) -> CurvePoints:
-        """Average the curves of a method for one seed over the folders."""
+        """Average the risk-coverage curve of a method for one seed over the folders."""
         runs = [
             rotation.runs_by_metric[self.primary].runs[method][seed] for rotation in self.rotations
         ]
@@ -173,7 +172,7 @@ class _RotationResults:
         return mean_curve(scored, runs[0])
 
     def results(self, columns: tuple[Study, ...], first: Store) -> BenchmarkResults:
-        """Combine the results of all studies with the facts that all folders share."""
+        """Combine the results of all studies, and keep the facts that all folders share."""
         stores = [rotation.reading.store for rotation in self.rotations]
         first_rotation = self.rotations[0]
         chosen = tuple(
@@ -232,7 +231,7 @@ class _RotationResults:
 
 
 class _Rotation:
-    """A folder of runs with the selected settings and the samples of the current study."""
+    """A folder of runs, with its selected settings and the samples of the current study."""
 
     def __init__(
         self,
@@ -255,7 +254,7 @@ class _Rotation:
         self.runs_by_metric = select_runs(self.chosen, self.reading, metrics, columns[0])
 
     def open(self, study: Study) -> None:
-        """Read the scores of the runs for a study."""
+        """Read the scores of all runs for a study."""
         runs = all_runs(self.runs_by_metric)
         scores = self.reading.scores_by_run(study, runs.values())
         self.samples = StudySamples(study, scores, self.calibrators, self.classes, self.cost)
@@ -263,7 +262,7 @@ class _Rotation:
         self.reading.release(study)
 
     def _source_indices(self, study: Study, run: Run) -> IntArray:
-        """Return the source index of each sample, which identifies an image in all folders."""
+        """Return the source index of each sample, which identifies an image across folders."""
         exposure_scores = self.reading.exposure_scores(study, run)
         indices_by_exposure = [scores.source_indices for scores in exposure_scores]
         iid_indices, *other_indices = indices_by_exposure
@@ -278,7 +277,7 @@ class _Rotation:
         )
 
     def scored_run(self, metric: Metric, methods: Sequence[str], seed: int) -> ScoredRun:
-        """Return the scored methods for a seed, with clusters that match across folders."""
+        """Return the scored methods for one seed, with cluster indices shared by all folders."""
         runs = {name: self.runs_by_metric[metric.name].runs[name][seed] for name in methods}
         scored_run = self.samples.scored_run(seed, runs, calibrated=needs_probabilities(metric))
         codes = np.unique(self.source_indices, return_inverse=True)[1].astype(np.int64)
@@ -287,7 +286,7 @@ class _Rotation:
 
 
 def _common_studies(stores: Sequence[Store], requested: Sequence[str] | None) -> tuple[Study, ...]:
-    """Return the studies of all folders, without studies that are averages of other studies."""
+    """Return the studies that all folders share, without those that average other studies."""
     studies = {study.name: study for study in select_studies(stores[0], requested)}
     first_names = [name for name, study in studies.items() if not study.parts]
     other_names = [[study.name for study in select_studies(store, None)] for store in stores[1:]]
@@ -296,7 +295,7 @@ def _common_studies(stores: Sequence[Store], requested: Sequence[str] | None) ->
 
 
 def _common(items_by_folder: Sequence[Sequence[ItemT]], requirement: str) -> list[ItemT]:
-    """Return the items that are in all folders, or raise an error if there are none."""
+    """Return the items that all folders share, or raise an error if there are none."""
     first, *others = items_by_folder
     common = [item for item in first if all(item in items for items in others)]
     if not common:
@@ -305,7 +304,7 @@ def _common(items_by_folder: Sequence[Sequence[ItemT]], requirement: str) -> lis
 
 
 def _left_out(rotations: Sequence[_Rotation], names: Sequence[str]) -> dict[str, str]:
-    """Return the reason for each method that is not in all folders."""
+    """Return the reason why each omitted method is missing in a folder."""
     reasons: dict[str, str] = {}
     for rotation in rotations:
         folder = rotation.reading.store.folder.name

@@ -1,4 +1,4 @@
-"""Read the scores of a study and compute losses and calibrated probabilities."""
+"""Read the confidence scores of a study, and compute losses and calibrated probabilities."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,12 +25,15 @@ _MAX_CACHED: Final = 2_000_000
 
 
 def uses_mean_prediction(method: str) -> bool:
-    """Return whether a method scores the mean prediction. Added methods never do."""
+    """Return whether a method evaluates the mean prediction of several passes or networks.
+
+    Added methods never do.
+    """
     return method in METHODS and METHODS[method].uses_mean_prediction
 
 
 class StoredScores:
-    """Read the scores of a store and cache them until no further study needs them.
+    """Reads the scores of a store, and caches them until no remaining study needs them.
 
     `studies` is the sequence of the studies that need scores.
     """
@@ -42,11 +45,11 @@ class StoredScores:
         self._read: dict[tuple[str, str], RunScores] = {}
 
     def run(self, setting: tuple[str, str], seed: int) -> Run | None:
-        """Return the run of a setting, given as arm and label, or None if it was not tested."""
+        """Return the run of a setting (arm and label), or None if it was not tested."""
         return self._runs.get((*setting, seed))
 
     def exposure_scores(self, study: Study, run: Run) -> list[RunScores]:
-        """Return the scores of a run for each exposure of a study."""
+        """Return the scores of one run for each exposure of a study."""
         missing_keys = [key for key in study.exposures if (run.name, key) not in self._read]
         if missing_keys:
             scores_by_key = self.store.scores_of(run, missing_keys)
@@ -61,7 +64,7 @@ class StoredScores:
             return None
 
     def scores_by_run(self, study: Study, runs: Iterable[Run]) -> dict[str, RunScores]:
-        """Return the scores of runs for a study by the name of the run.
+        """Return the scores of runs for a study by run name.
 
         Raises
         ------
@@ -83,7 +86,7 @@ class StoredScores:
         return scores_by_run
 
     def release(self, study: Study) -> None:
-        """Remove the cached scores of a study that no further study needs."""
+        """Remove the scores of a study from the cache if no remaining study needs them."""
         self._n_pending_uses.subtract(study.exposures)
         self._read = {
             (run, key): scores
@@ -93,7 +96,7 @@ class StoredScores:
 
 
 class Calibrators:
-    """Fit Platt scaling for methods of runs on first use."""
+    """Fits Platt scaling for each method and run when it is first needed."""
 
     def __init__(self, reading: StoredScores) -> None:
         self._reading = reading
@@ -101,7 +104,7 @@ class Calibrators:
         self._fitted: dict[tuple[str, str], CalibratedScore | None] = {}
 
     def validation(self, run: Run, method: str) -> Predictions | None:
-        """Return the validation predictions of a method, or None if a confidence is not finite."""
+        """Return the validation predictions of a method, or None unless all scores are finite."""
         if run.name not in self._validation:
             self._validation[run.name] = self._reading.validation(run)
         scores = self._validation[run.name]
@@ -110,7 +113,7 @@ class Calibrators:
         return to_predictions(scores, [method], uses_mean_prediction=uses_mean_prediction(method))
 
     def can_calibrate(self, run: Run, method: str) -> bool:
-        """Return whether Platt scaling of a method can be fitted."""
+        """Return whether Platt scaling can be fitted for a method."""
         key = (run.name, method)
         if key not in self._fitted:
             validation = self.validation(run, method)
@@ -119,7 +122,7 @@ class Calibrators:
         return self._fitted[key] is not None
 
     def apply(self, run: Run, method: str, confidence: FloatArray) -> FloatArray:
-        """Convert confidences to probabilities, after `can_calibrate` has returned True."""
+        """Convert confidences to probabilities; requires that `can_calibrate` returns True."""
         validation = self.validation(run, method)
         calibrated = self._fitted[run.name, method]
         if validation is None or calibrated is None:
@@ -145,7 +148,7 @@ def _fit_calibration(method: str, validation: Predictions) -> CalibratedScore | 
 
 @dataclass(frozen=True, eq=False)
 class StudySamples:
-    """Compute and cache the losses and sorted samples of a study.
+    """Computes and caches the losses and the sorted samples of a study.
 
     Attributes
     ----------
@@ -170,7 +173,7 @@ class StudySamples:
     _scored: dict[tuple[str, str, bool], Scored] = field(default_factory=dict)
 
     def missing(self, run: Run, method: str) -> str:
-        """Return the reason for which a method has no values, or an empty string."""
+        """Return the reason why a method has no values, or an empty string."""
         scores = self.scores[run.name]
         if method not in scores.confidence:
             return scores.reasons.get(method, f"no confidences for {self.study.name}")
@@ -179,7 +182,7 @@ class StudySamples:
         return ""
 
     def study_loss(self, run: Run, method: str) -> StudyLoss:
-        """Return the losses of the predictions that a method scores."""
+        """Return the losses of the predictions to which the scores of a method refer."""
         is_mean_prediction = uses_mean_prediction(method)
         key = (run.name, is_mean_prediction)
         if key not in self._losses:
@@ -192,11 +195,11 @@ class StudySamples:
         return self._losses[key]
 
     def scored(self, run: Run, method: str) -> Scored:
-        """Return the scored samples with the original confidences."""
+        """Return the scored samples with unscaled confidences."""
         return self._score_samples(run, method, calibrated=False)
 
     def calibrated(self, run: Run, method: str) -> Scored:
-        """Return the scored samples with calibrated confidences."""
+        """Return the scored samples with confidences that are calibrated to probabilities."""
         return self._score_samples(run, method, calibrated=True)
 
     def scored_run(
@@ -207,7 +210,7 @@ class StudySamples:
         calibrated: bool = False,
         study: Study | None = None,
     ) -> ScoredRun:
-        """Return the scored samples of all methods for a seed.
+        """Return the scored samples of every method for one seed.
 
         `study` is the study in the result, which is the study of the samples by default.
         """
@@ -235,7 +238,7 @@ class StudySamples:
         return StudySamples(study, subsets, self.calibrators, self.classes, self.outlier_cost)
 
     def averaged_parts(self, reading: StoredScores, run: Run) -> list["StudySamples"]:
-        """Return the samples of each part of a study that is an average, otherwise no samples."""
+        """Return the samples of each part of a study, or an empty list without parts."""
         studies = {study.name: study for study in studies_of(reading.store.exposures)}
         parts = []
         start = 0
@@ -247,19 +250,22 @@ class StudySamples:
         return parts
 
     def clear_large_cache(self) -> None:
-        """Clear the cache of sorted samples if it is large."""
+        """Clear the cache of sorted samples if it exceeds its maximum size."""
         n_cached = sum(scored.n_rows for scored in self._scored.values())
         if n_cached > _MAX_CACHED:
             self._scored.clear()
 
     @cached_property
     def _cluster(self) -> IntArray:
-        """Code of the image of each sample. Copies of an image have equal codes."""
+        """Integer code that identifies the image of each sample.
+
+        Copies of the same image have the same code.
+        """
         source_indices = next(iter(self.scores.values())).source_indices
         return np.unique(source_indices, return_inverse=True)[1].astype(np.int64)
 
     def _score_samples(self, run: Run, method: str, *, calibrated: bool) -> Scored:
-        """Return the samples with the confidences, or calibrated probabilities, of a method."""
+        """Return the samples with the confidences or the calibrated probabilities of a method."""
         key = (run.name, method, calibrated)
         if key in self._scored:
             return self._scored[key]

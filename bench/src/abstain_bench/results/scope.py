@@ -27,7 +27,7 @@ _ValuesByMethod = Mapping[str, Mapping[str, float | None]]
 
 
 def select_metrics(store: Store, names: Sequence[str] | None) -> tuple[Metric, ...]:
-    """Return the metrics with these names, or the metrics of the configuration by default."""
+    """Return the named metrics, by default the metrics of the configuration."""
     requested = reported_metrics(store) if names is None else names
     metrics = [metric_named(name) for name in _as_list(requested)]
     for metric in metrics:
@@ -42,7 +42,7 @@ def select_metrics(store: Store, names: Sequence[str] | None) -> tuple[Metric, .
 
 
 def select_studies(store: Store, names: Sequence[str] | None) -> tuple[Study, ...]:
-    """Return the studies with these names, or all studies, in the order of the tables."""
+    """Return the named studies, by default all studies, in table order."""
     studies = studies_of(store.exposures)
     if names is None:
         return studies
@@ -54,7 +54,7 @@ def select_studies(store: Store, names: Sequence[str] | None) -> tuple[Study, ..
 def select_methods(
     choices: Sequence[SelectedSetting], names: Sequence[str] | None
 ) -> tuple[SelectedSetting, ...]:
-    """Return the selected settings of the methods with these names, or of all methods."""
+    """Return the selected settings of the named methods, by default of all methods."""
     if names is None:
         return tuple(choices)
     available = [choice.method for choice in choices]
@@ -64,7 +64,7 @@ def select_methods(
 
 
 def sorted_by_catalogue(names: Sequence[str]) -> list[str]:
-    """Sort methods in the order of the catalogue, followed by methods that are not in it."""
+    """Sort methods in catalogue order, followed by methods that are not in the catalogue."""
     in_catalogue = [name for name in METHODS if name in names]
     return [*in_catalogue, *(name for name in dict.fromkeys(names) if name not in METHODS)]
 
@@ -72,7 +72,7 @@ def sorted_by_catalogue(names: Sequence[str]) -> list[str]:
 def methods_without_scores(
     store: Store, choices: Sequence[SelectedSetting]
 ) -> Iterator[tuple[str, str]]:
-    """Yield each method of the configuration without a score in any run, with the reason."""
+    """Yield each method that has no score in any run, with the reason."""
     scored = {choice.method for choice in choices}
     configured = (match_spelling(name, METHODS) for name in store.config.get("methods", ()))
     missing = [name for name in configured if name not in scored]
@@ -110,9 +110,9 @@ def select_settings(
 ) -> tuple[SelectedSetting, ...]:
     """Select the best setting of each method on the validation data for each metric.
 
-    If `chosen_by` is set, this metric selects the settings for all metrics. Validation metrics that
-    the run did not store are computed from the tested runs. For a method without confidences on the
-    validation data, the first setting is selected.
+    If `chosen_by` is set, the settings for all metrics are selected by this metric. If a run did
+    not store the validation value of a metric, the value is computed. If a method has no
+    confidences on the validation data, its first setting is selected.
     """
     if chosen_by is not None:
         choices = select_settings(store, [metric_named(chosen_by).name])
@@ -130,7 +130,7 @@ def _with_all_values(
     metrics: Sequence[str],
     cache: dict[tuple[str, frozenset[str]], _ValuesByMethod],
 ) -> StoredRun:
-    """Add missing validation values of a tested run, for all its methods and all metrics."""
+    """Add the missing validation values of all metrics to a tested run."""
     if not stored_run.test_file:
         return stored_run
     methods = store.scores(stored_run.run, store.exposures[0].key).confidence
@@ -156,7 +156,7 @@ def _with_all_values(
 def _validation_values(
     store: Store, stored_run: StoredRun, methods: Mapping[str, bool], metrics: Sequence[str]
 ) -> _ValuesByMethod:
-    """Compute metrics of methods on the validation data, with None for missing values."""
+    """Compute the metrics of each method on the validation data; missing values are None."""
     computed: _ValuesByMethod = {}
     if stored_run.validation_file:
         computed = validation_values(store.scores(stored_run.run, VALIDATION), methods, metrics)
@@ -167,7 +167,7 @@ def _validation_values(
 # ------------------------------------------------------------ the seeds that all methods have
 @dataclass(frozen=True)
 class ComparableRuns:
-    """Runs of methods that a metric compares, with the same seeds for all methods.
+    """Runs that a metric compares, with the same seeds for every method.
 
     Attributes
     ----------
@@ -192,10 +192,10 @@ class ComparableRuns:
 def select_comparable_runs(
     choices: Sequence[SelectedSetting], scores: StoredScores, first_study: Study
 ) -> ComparableRuns:
-    """Select the methods and seeds with the largest number of comparable values.
+    """Select the methods and seeds that yield the largest number of values to compare.
 
-    A comparison requires all methods for all seeds. If a network is missing, either its seed or its
-    methods are excluded, whichever leaves more values.
+    A comparison requires that every method has a value for every seed. If a network is missing, its
+    seed or its methods are excluded, whichever retains more values.
     """
     runs_by_method: dict[str, dict[int, Run]] = {}
     reasons: dict[str, str] = {}
@@ -224,7 +224,7 @@ def select_runs(
     metrics: Sequence[Metric],
     first_study: Study,
 ) -> dict[str, ComparableRuns]:
-    """Select the comparable runs of the selected settings for each metric."""
+    """Select the runs to compare for each metric."""
     return {
         metric.name: select_comparable_runs(
             [choice for choice in choices if choice.metric == metric.name], scores, first_study
@@ -234,7 +234,7 @@ def select_runs(
 
 
 def all_runs(runs_by_metric: Mapping[str, ComparableRuns]) -> dict[str, Run]:
-    """Return all compared runs by name, over all metrics."""
+    """Return all compared runs by name, pooled over the metrics."""
     runs = {}
     for comparable in runs_by_metric.values():
         for runs_by_seed in comparable.runs.values():
@@ -252,9 +252,9 @@ def check_tested(store: Store) -> None:
 
 
 def _best_seeds(runs_by_method: Mapping[str, Mapping[int, Run]]) -> tuple[int, ...]:
-    """Return the seeds that maximize the number of methods times the number of seeds.
+    """Return the set of seeds that maximizes the number of methods times the number of seeds.
 
-    Among sets with equal products, the set with more methods is returned.
+    If several sets have the same product, the set with the most methods is returned.
     """
     seed_sets: set[frozenset[int]] = {frozenset(runs) for runs in runs_by_method.values()}
     seed_sets |= {first & second for first in seed_sets for second in seed_sets}
@@ -273,7 +273,7 @@ def _best_seeds(runs_by_method: Mapping[str, Mapping[int, Run]]) -> tuple[int, .
 def _runs_by_seed(
     choice: SelectedSetting, scores: StoredScores, first_study: Study
 ) -> dict[int, Run]:
-    """Return the runs of a selected setting with confidences of its method, by seed."""
+    """Return the runs of a selected setting that contain scores of its method, by seed."""
     runs = {}
     for seed in scores.store.seeds:
         run = scores.run((choice.arm, choice.setting), seed)
@@ -285,7 +285,7 @@ def _runs_by_seed(
 
 
 def _reason_without_runs(choice: SelectedSetting, scores: StoredScores, first_study: Study) -> str:
-    """Explain why no run has confidences of a method."""
+    """Explain why no run contains scores of a method."""
     is_tested = False
     for seed in scores.store.seeds:
         run = scores.run((choice.arm, choice.setting), seed)
@@ -305,7 +305,7 @@ FEW_FAILURES: Final = 10
 
 
 def about_choices(choices: Sequence[SelectedSetting]) -> Iterator[Note]:
-    """Yield notes on settings that were selected with incomplete data, and on ensembles."""
+    """Yield notes about settings that were selected on incomplete data, and about ensembles."""
     methods_by_note: dict[tuple[str, str], list[str]] = defaultdict(list)
     for choice in choices:
         if choice.note:
@@ -324,7 +324,7 @@ def about_choices(choices: Sequence[SelectedSetting]) -> Iterator[Note]:
 def about_runs(
     runs_by_metric: Mapping[str, ComparableRuns], facts: Mapping[str, Any]
 ) -> Iterator[Note]:
-    """Yield warnings about excluded seeds, excluded methods and failed jobs."""
+    """Yield a warning for each excluded seed, excluded method and failed job."""
     metrics_by_seeds: dict[tuple[int, ...], list[str]] = defaultdict(list)
     metrics_by_exclusion: dict[tuple[str, str], list[str]] = defaultdict(list)
     for metric, selected in runs_by_metric.items():
@@ -354,7 +354,7 @@ def about_runs(
 def about_untested(
     chosen: Sequence[SelectedSetting], stored_runs: Sequence[StoredRun]
 ) -> Iterator[Note]:
-    """Yield a warning if some selected networks were not tested."""
+    """Yield a warning if some of the selected networks were not tested."""
     settings = {(choice.arm, choice.setting) for choice in chosen}
     selected_runs = [
         stored for stored in stored_runs if (stored.run.arm, stored.run.setting) in settings
@@ -370,7 +370,7 @@ def about_untested(
 
 
 def about_studies(studies: Sequence[Study]) -> Iterator[Note]:
-    """Yield a note on the independence assumption of tests over several studies."""
+    """Yield a note that tests over several studies assume independent studies."""
     if len([study for study in studies if study.headline]) > 1:
         yield Note(
             "dependent_studies",
@@ -380,7 +380,7 @@ def about_studies(studies: Sequence[Study]) -> Iterator[Note]:
 
 
 def about_failures(scored_runs: Sequence[ScoredRun]) -> Iterator[Note]:
-    """Yield a warning if a study has fewer than `FEW_FAILURES` failures."""
+    """Yield a warning for each study with fewer than `FEW_FAILURES` failures."""
     failure_counts = []
     for scored_run in scored_runs:
         for method in scored_run.scored:

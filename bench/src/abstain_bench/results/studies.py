@@ -1,10 +1,10 @@
-"""Compare methods by a metric on each study and over all studies.
+"""Compare methods by one metric, in each study and over all studies.
 
-The functions of `abstain.compare` make the comparisons. Unlike there, only one study is in memory
-at a time, and some studies are averages over parts. For example, FD-Shifts averages a metric over
-the five severities of a corruption. All severities use the same networks and images, so the five
-values are not independent. The influence of an image on the mean is the mean of its influences on
-the five values, and a resample contains the same images for all severities.
+The comparisons are computed by `abstain.compare`. To save memory, only one study is loaded at a
+time; some studies are averages over several parts. For example, a metric may be averaged over the
+five severities of a corruption, as in FD-Shifts. All severities share the same networks and images,
+so the five values are dependent. The influence of an image on the mean is the mean of its five
+influences, and each bootstrap resample contains the same images at all severities.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ from abstain.typing import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class StudyComparison:
-    """Comparison of all methods by a metric on a study.
+    """Comparison of all methods by one metric in one study.
 
     Attributes
     ----------
@@ -60,21 +60,21 @@ class StudyComparison:
 
     @property
     def method_values(self) -> MethodValues:
-        """Values of the methods and their influences."""
+        """Values of the methods and the influence of each sample on them."""
         return self.comparison.sampled[0]
 
 
 def compare_study(
     scored_runs: Sequence[ScoredRun], metric: Metric, plan: Plan, *, headline: bool
 ) -> StudyComparison:
-    """Compare the methods on a study, with one scored run for each seed."""
+    """Compare the methods in one study, with one scored run per seed."""
     comparison = compare_data(scored_runs, [metric], plan)
     without_samples = replace(comparison, sampled=(_remove_samples(comparison.sampled[0]),))
     return StudyComparison(without_samples, data_set_notes(scored_runs, comparison), headline)
 
 
 def _remove_samples(method_values: MethodValues) -> MethodValues:
-    """Remove the samples, which the comparison over all studies does not need."""
+    """Remove the samples, which are not needed for the comparison over all studies."""
     placeholder = Scored(np.zeros(1), np.zeros(1))
     runs_without_samples = []
     for run in method_values.runs:
@@ -91,10 +91,10 @@ def combine_studies(
     methods: Sequence[str],
     plan: Plan,
 ) -> Comparison:
-    """Combine the comparisons by a metric on all studies.
+    """Combine the comparisons by one metric over all studies.
 
-    Tests over all studies use only headline studies with defined values, because the other studies
-    contain the same images.
+    Tests over all studies use only the headline studies with defined values, because other studies
+    reuse the same images.
     """
     defined = [
         study.method_values
@@ -127,12 +127,12 @@ class _PartMeans(MethodValues):
 
     @property
     def runs_by_seed(self) -> list[tuple[ScoredRun, ...]]:
-        """Scored runs on all parts for each seed."""
+        """Scored runs of every part, grouped by seed."""
         starts = range(0, len(self.runs), self.parts)
         return [self.runs[start : start + self.parts] for start in starts]
 
     def count_samples_and_failures(self, method: str, run: int | None = None) -> tuple[int, int]:
-        """Return the minimum numbers of samples and failures over the seeds, summed over parts."""
+        """Return the smallest numbers of samples and failures over seeds, summed over the parts."""
         if run is not None:
             return super().count_samples_and_failures(method, run)
         counts_by_seed = []
@@ -143,7 +143,7 @@ class _PartMeans(MethodValues):
         return n_samples, n_failures
 
     def fewest_failures(self, *methods: int) -> FailureCount | None:
-        """Return the minimum number of failures over seeds and methods, summed over parts."""
+        """Return the smallest number of failures over seeds and methods, summed over the parts."""
         names = [self.methods[i] for i in methods] or self.methods
         totals = []
         for runs_of_seed in self.runs_by_seed:
@@ -159,10 +159,10 @@ class _PartMeans(MethodValues):
 def compare_study_average(
     runs_by_seed: Sequence[Sequence[ScoredRun]], metric: Metric, plan: Plan, *, headline: bool
 ) -> StudyComparison:
-    """Compare the methods by the mean of a metric over the parts of a study.
+    """Compare the methods by the mean of a metric over all parts of a study.
 
     `runs_by_seed` contains a scored run on each part for each seed. If the parts contain different
-    images, there is no bootstrap, and the influences account for common images.
+    images, no bootstrap is computed, and the influences account for shared images.
     """
     replicates = _resample_parts(runs_by_seed, metric, plan)
     seed_means = [_average_parts(runs_of_seed, metric) for runs_of_seed in runs_by_seed]
@@ -190,7 +190,7 @@ def compare_study_average(
 def _estimates(
     seed_means: Sequence[_PartMeans], overall: _PartMeans, plan: Plan
 ) -> Iterator[Estimate]:
-    """Yield the estimates of each seed and, for several seeds, the means over the seeds."""
+    """Yield the estimates for each seed and, if there are several, their means."""
     for seed_mean in seed_means:
         for i in range(len(seed_mean.methods)):
             yield mean_estimate(seed_mean, i, plan, seed_mean.runs[0].run)
@@ -200,7 +200,7 @@ def _estimates(
 
 
 def _average_parts(runs: Sequence[ScoredRun], metric: Metric) -> _PartMeans:
-    """Compute a metric on all parts of a study for one seed."""
+    """Compute a metric on every part of a study for one seed."""
     values_by_run = compute_values(metric, runs, RowWeights.from_runs(runs))
     return _PartMeans(
         metric,
@@ -215,7 +215,7 @@ def _average_parts(runs: Sequence[ScoredRun], metric: Metric) -> _PartMeans:
 
 
 def _combine_seeds(seed_means: Sequence[_PartMeans]) -> _PartMeans:
-    """Combine the values of all seeds, which use the same images."""
+    """Combine the values of all seeds, which were evaluated on the same images."""
     shares = [mean.shares for mean in seed_means if mean.shares is not None]
     reasons = [mean.unreliable_reasons for mean in seed_means if mean.unreliable_reasons]
     # Each method has the first reason that is not empty in any seed.
@@ -234,7 +234,7 @@ def _combine_seeds(seed_means: Sequence[_PartMeans]) -> _PartMeans:
 
 
 def _seed_values(seed_means: Sequence[_PartMeans], overall: _PartMeans) -> MethodValues:
-    """Convert the means over the parts of each seed to values of one run for each seed."""
+    """Convert the mean over the parts to the value of a single run, for each seed."""
     replicates = [
         seed_mean.mean_replicates for seed_mean in seed_means if seed_mean.replicates is not None
     ]
@@ -253,11 +253,11 @@ def _seed_values(seed_means: Sequence[_PartMeans], overall: _PartMeans) -> Metho
 def _resample_parts(
     runs_by_seed: Sequence[Sequence[ScoredRun]], metric: Metric, plan: Plan
 ) -> list[FloatArray] | None:
-    """Resample the images of a study, with the same images in all parts.
+    """Draw bootstrap resamples of a study that contain the same images in all parts.
 
-    Returns an array of shape (parts, methods, resamples) for each seed. The result is None if no
-    bootstrap is requested or possible, because there are fewer than two methods or the parts
-    contain different images.
+    The result contains an array of shape (parts, methods, resamples) for each seed. The result is
+    None if no bootstrap is requested, if there are fewer than two methods, or if the parts contain
+    different images.
     """
     first_seed = runs_by_seed[0]
     if not plan.resamples or len(first_seed[0].scored) < 2:

@@ -1,1 +1,1 @@
-"""Runs of a benchmark: what is specified, trained, stored and read again."""
+"""Define, train, store and read the runs of a benchmark."""

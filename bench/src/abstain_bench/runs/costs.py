@@ -1,4 +1,4 @@
-"""Durations of the stages of a benchmark, from its jobs and its last report."""
+"""Compute the durations of the stages of a benchmark from its jobs and its last report."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -42,7 +42,7 @@ _FILE: Final = "report-costs.json"
 
 @dataclass(frozen=True)
 class Cost:
-    """Total duration of a part of a stage over all jobs of the stage.
+    """Total duration of one part of a stage, summed over the jobs.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class CostRow:
-    """A row of a table of costs.
+    """A row in a table of durations.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class CostRow:
 
 
 def costs_by_stage(costs: Iterable[Cost]) -> list[CostRow]:
-    """Return a row with the duration of each part of each stage, summed over all scores.
+    """Return a row with the duration of each part of each stage, where all scores are one part.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def costs_by_stage(costs: Iterable[Cost]) -> list[CostRow]:
 
 
 def costs_by_score(costs: Iterable[Cost]) -> list[CostRow]:
-    """Return a row with the duration of fitting and computing each score, longest first.
+    """Return a row with the duration of each score, longest first.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def costs_by_score(costs: Iterable[Cost]) -> list[CostRow]:
 
 
 def _sum_by_label(labeled_costs: Iterable[tuple[tuple[str, ...], Cost]]) -> list[CostRow]:
-    """Return a row with the total of the costs for each label."""
+    """Return a row with the total duration for each label."""
     costs_by_label: dict[tuple[str, ...], list[Cost]] = {}
     for labels, cost in labeled_costs:
         costs_by_label.setdefault(labels, []).append(cost)
@@ -137,7 +137,7 @@ def _sum_by_label(labeled_costs: Iterable[tuple[tuple[str, ...], Cost]]) -> list
 
 
 class Stopwatch:
-    """Sums the durations of named parts of a computation.
+    """Adds up the durations of the named parts of a computation.
 
     Examples
     --------
@@ -155,7 +155,7 @@ class Stopwatch:
 
     @contextmanager
     def measure(self, part: str) -> Iterator[None]:
-        """Measure the duration of the ``with`` block."""
+        """Measure the duration of a ``with`` block."""
         start = perf_counter()
         try:
             yield
@@ -163,7 +163,7 @@ class Stopwatch:
             self.add({part: perf_counter() - start})
 
     def add(self, seconds: Mapping[str, float]) -> None:
-        """Add the durations of parts that another stopwatch measured."""
+        """Add the durations that another stopwatch has measured."""
         for part, duration in seconds.items():
             self.seconds[part] = self.seconds.get(part, 0.0) + duration
 
@@ -181,12 +181,13 @@ def read_costs(folder: str | Path, receipts: Iterable[Receipt] | None = None) ->
     folder : str or Path
         Folder of runs.
     receipts : iterable of Receipt, optional
-        Receipts of the jobs of the benchmark. By default, they are read from the folder.
+        Receipts of the jobs of the benchmark. The default is to read the jobs from the folder.
 
     Returns
     -------
     tuple of Cost
-        Durations by stage, part and score. The stage "report" is missing if no report was made.
+        Durations for each stage, part and score. If no report was written, the stage "report" is
+        missing.
 
     Examples
     --------
@@ -217,7 +218,7 @@ def read_costs(folder: str | Path, receipts: Iterable[Receipt] | None = None) ->
 
 
 def _seconds_by_part(receipt: Receipt) -> dict[tuple[str, str], float]:
-    """Return the durations of a job by part and score, including the unmeasured part "other"."""
+    """Return the durations of a job by part and score; unmeasured time is the part "other"."""
     measured = receipt.facts.get("took")
     if not isinstance(measured, Mapping):
         return {("", ""): receipt.seconds}
@@ -233,7 +234,7 @@ def _seconds_by_part(receipt: Receipt) -> dict[tuple[str, str], float]:
 
 
 def _report_seconds(folder: Path) -> dict[str, float]:
-    """Return the durations of the last report by part, or no parts if there is no valid report."""
+    """Return the durations of the last report by part, or an empty result if there is none."""
     seconds = {}
     with suppress(InputError, OSError, TypeError, ValueError):
         content = read_json_object(folder / _FILE)
@@ -247,6 +248,6 @@ def _report_seconds(folder: Path) -> dict[str, float]:
 
 
 def write_report_costs(folder: Path, watch: Stopwatch) -> None:
-    """Write the durations of a report into the folder of runs, if it is writable."""
+    """Store the durations of a report in the folder of runs if it is writable."""
     with suppress(InputError, OSError):
         write_atomically(folder / _FILE, json.dumps(watch.rounded_seconds).encode())

@@ -33,7 +33,7 @@ _N_IMAGES_PER_BLOCK: Final = 5000
 
 @dataclass(frozen=True)
 class InputImages:
-    """Preprocessed images in host memory, with their labels and their indices in the source."""
+    """Preprocessed images in the memory of the CPU, with their labels and source indices."""
 
     images: Tensor
     labels: IntArray
@@ -50,13 +50,13 @@ class LoadedTask:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Channels, height and width of preprocessed images."""
+        """Number of channels, height and width of the preprocessed images."""
         channels, height, width = self.validation.images.shape[1:]
         return channels, height, width
 
     @property
     def train(self) -> InputImages:
-        """The preprocessed training images for fitting scores."""
+        """The preprocessed training images on which scores are fitted."""
         return self._cached("train", lambda: self._prepare(self.task_images.train, _TRAIN_SEED))
 
     @property
@@ -85,7 +85,7 @@ class LoadedTask:
         return hash_images([self.task_images.train, self.task_images.validation])
 
     def _prepare(self, images: Images, seed: int) -> InputImages:
-        """Preprocess images now, or on access if they are large and their variation allows it."""
+        """Preprocess images now, or on access if they are large and are not varied."""
         exceeds_cache = images.pixels.nbytes * _BYTES_PER_FLOAT > _CACHE_BYTES
         prepared = self.preprocessing.prepare_lazily(images) if exceeds_cache else None
         if prepared is None:
@@ -93,7 +93,7 @@ class LoadedTask:
         return InputImages(prepared, images.labels, images.source_indices)
 
     def _cached(self, name: str, make: Callable[[], InputImages]) -> InputImages:
-        """Return images from the cache, or make them and add them to the cache if they fit."""
+        """Return images from the cache, or create them and cache them if the cache has space."""
         if name in self._cache:
             return self._cache[name]
         inputs = make()
@@ -104,7 +104,7 @@ class LoadedTask:
 
 
 def hash_images(image_sets: Iterable[Images]) -> str:
-    """Return a hash of several sets of images and their labels."""
+    """Return a hash of the pixels and labels of several sets of images."""
     digest = hashlib.sha256()
     for images in image_sets:
         for start in range(0, images.n, _N_IMAGES_PER_BLOCK):
@@ -119,7 +119,7 @@ def load_task(
     data: Sizes | None = None,
     variation: Mapping[str, Any] | None = None,
 ) -> LoadedTask:
-    """Load a task, or return the task that this process loaded with the same arguments.
+    """Load a task, or return it from the cache if this process has loaded it before.
 
     `data` and `variation` replace the sizes and the variation of the task.
     """
@@ -131,7 +131,7 @@ def load_task(
 
 @lru_cache(maxsize=1)
 def _load_task(arguments: str) -> LoadedTask:
-    """Load a task. The arguments are JSON, because the cache requires hashable arguments."""
+    """Load a task. Arguments are passed as JSON, because the cache requires hashable arguments."""
     task, folder, data, variation = json.loads(arguments)
     sizes = None if data is None else Sizes(**data)
     task_images = TASKS[task].load_images(Path(folder).expanduser() if folder else None, sizes)
@@ -142,7 +142,7 @@ def _load_task(arguments: str) -> LoadedTask:
 def select_exposures(
     images: TaskImages, corruptions: Sequence[str], severities: Sequence[int]
 ) -> tuple[Exposure, ...]:
-    """Return the exposures of a task, with only the listed corruptions and severities."""
+    """Return the exposures of a task, restricted to the given corruptions and severities."""
     return tuple(
         exposure
         for exposure in images.exposures

@@ -1,4 +1,4 @@
-"""Outputs of networks and of ensembles as `Predictions`."""
+"""Convert the outputs of networks and ensembles to `Predictions`."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -32,16 +32,16 @@ def network_outputs(
     confidence: AnyArray | None = None,
     sample_confidence: AnyArray | None = None,
 ) -> Predictions:
-    """Return the outputs of a network for n images as `Predictions`.
+    """Return the outputs of a network as `Predictions`.
 
     Parameters
     ----------
     logits : array of shape (n, K)
-        Class logits of the objective, without the class "abstain".
+        Logits of the classes, without the additional logit for abstention.
     labels : array of shape (n,)
         True classes; -1 for an image of an unknown class.
     source_indices : array of shape (n,)
-        Index of each image in its source. Copies of an image have the same index.
+        Index of each image in its source. All copies of an image have the same index.
     features : array of shape (n, d), optional
         Inputs of the last layer, computed without dropout.
     samples : array of shape (n, S, K), optional
@@ -92,7 +92,7 @@ def network_outputs(
 
 
 def ensemble_outputs(members: Sequence[Predictions]) -> Predictions:
-    """Average the probabilities of the networks of a deep ensemble.
+    """Average the class probabilities of the networks of a deep ensemble.
 
     Parameters
     ----------
@@ -102,17 +102,17 @@ def ensemble_outputs(members: Sequence[Predictions]) -> Predictions:
     Returns
     -------
     abstain.Predictions
-        `logits` contains the logarithms of the mean probabilities. `logit_samples` contains the
+        `logits` contains the logarithms of the averaged probabilities. `logit_samples` contains the
         logits of the members. `features` is None, because the ensemble has no single last layer.
 
     Raises
     ------
     InputError
-        If `members` has fewer than two entries, or the members differ in their images or classes.
+        If `members` has fewer than two entries, or if the members have different images or classes.
 
     Notes
     -----
-    The mean is computed in log space and in float64, so that no probability underflows.
+    The average is computed from log-probabilities in float64 to prevent underflow.
 
     References
     ----------
@@ -138,7 +138,7 @@ def ensemble_outputs(members: Sequence[Predictions]) -> Predictions:
 
 
 def _check_members(members: Sequence[Predictions]) -> None:
-    """Raise an error if there are fewer than two members, or if they differ in their images."""
+    """Raise an error if there are fewer than two members, or if their images differ."""
     if len(members) < 2:
         raise InputError(f"`members` must hold at least two outputs; got {len(members)}")
     reference = members[0]
@@ -157,7 +157,7 @@ def _check_members(members: Sequence[Predictions]) -> None:
 
 
 def check_n_passes(samples: Any) -> None:
-    """Raise an error unless the number of passes with dropout is 0 or at least 2."""
+    """Raise an error unless the number of dropout passes is 0 or at least 2."""
     is_integer = isinstance(samples, int | np.integer) and not isinstance(samples, bool)
     if not is_integer or samples < 0 or samples == 1:
         raise InputError(
@@ -166,6 +166,6 @@ def check_n_passes(samples: Any) -> None:
 
 
 def _finite(array: AnyArray, name: str) -> Array:
-    """Check that an array is finite, and convert float16 to float32."""
+    """Check that all values are finite, and convert float16 to float32."""
     finite = checks.finite(np.asarray(array), name, hint="Did the training diverge?")
     return finite.astype(np.float32) if finite.dtype == np.float16 else finite

@@ -1,4 +1,4 @@
-"""Forward passes of a trained network without and with dropout."""
+"""Compute forward passes of a trained network with and without dropout."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,13 +41,13 @@ def compute_outputs(
     seed: int = 0,
     on_share: OnShare | None = None,
 ) -> Predictions:
-    """Compute the outputs of a trained network without dropout and in `samples` dropout passes.
+    """Compute the outputs of a network without dropout, and in `samples` passes with dropout.
 
     Notes
     -----
-    In a pass with dropout, only the dropout layers are in training mode. Batch normalization uses
-    its running statistics. Large images are processed in smaller blocks, which limits the memory
-    on the device.
+    In dropout passes, only the dropout layers are in training mode. Batch normalization uses its
+    running statistics. Images are processed in blocks, which are smaller for large images to limit
+    the device memory.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def compute_outputs(
 
 
 def _block_size(network: Network, images: Tensor) -> int:
-    """Return the number of images per block, which decreases with the size of the images."""
+    """Return the number of images per block, which is smaller for large images."""
     _, _, height, width = images.shape
     # Some backbones resize the images to this height and width.
     side = getattr(network.backbone, "side", 0)
@@ -109,12 +109,12 @@ def _block_size(network: Network, images: Tensor) -> int:
 
 
 def _backbones(network: Network) -> list[Any]:
-    """Return the backbone of a network, and its second backbone if there is one."""
+    """Return the backbones of a network, of which there are one or two."""
     return [backbone for backbone in (network.backbone, network.twin) if backbone is not None]
 
 
 def _before_dropout(network: Network, block: Tensor) -> list[Tensor]:
-    """Run the layers before dropout, whose result is equal in all passes."""
+    """Run the layers before the first dropout layer, whose output is deterministic."""
     return [
         backbone.before_dropout(block) if isinstance(backbone, Backbone) else block
         for backbone in _backbones(network)
@@ -122,7 +122,7 @@ def _before_dropout(network: Network, block: Tensor) -> list[Tensor]:
 
 
 def _after_dropout(network: Network, feature_maps: list[Tensor]) -> Output:
-    """Run the layers that follow `_before_dropout`, as `Network.forward` does."""
+    """Run the remaining layers on the output of `_before_dropout`."""
     features = [
         backbone.after_dropout(maps) if isinstance(backbone, Backbone) else backbone(maps)
         for backbone, maps in zip(_backbones(network), feature_maps, strict=True)
@@ -132,7 +132,7 @@ def _after_dropout(network: Network, feature_maps: list[Tensor]) -> Output:
 
 
 def _dropout_layers(network: Network, samples: int) -> list[Any]:
-    """Return the dropout layers with a positive rate, or no layers if `samples` is 0."""
+    """Return the dropout layers with positive probability, or an empty list if `samples` is 0."""
     if not samples:
         return []
     layers = [
@@ -147,7 +147,7 @@ def _dropout_layers(network: Network, samples: int) -> list[Any]:
 
 
 def _seed_dropout(device: Any, seed: int) -> None:
-    """Seed the random generators of the CPU and of one device."""
+    """Seed the random number generators of the CPU and one other device."""
     # `torch.manual_seed` would seed all devices.
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
@@ -156,7 +156,7 @@ def _seed_dropout(device: Any, seed: int) -> None:
 
 
 def _pass_outputs(objective: Objective, output: Output, *, with_features: bool) -> dict[str, Array]:
-    """Compute the outputs of a pass, and copy them to NumPy arrays."""
+    """Compute the outputs of one pass, and copy them to NumPy arrays."""
     tensors = {"logits": at_least_float32(objective.class_logits(output))}
     if with_features:
         tensors["features"] = at_least_float32(output.features)
@@ -169,7 +169,7 @@ def _pass_outputs(objective: Objective, output: Output, *, with_features: bool) 
 def _store_block(
     arrays: dict[str, Array], index: Any, shape: tuple[int, ...], outputs: dict[str, Array]
 ) -> None:
-    """Write the outputs of a block to `arrays`, which is filled with empty arrays at first."""
+    """Write the outputs of a block to `arrays`, and create the arrays for the first block."""
     for name, array in outputs.items():
         if name not in arrays:
             arrays[name] = np.empty((*shape, *array.shape[1:]), dtype=array.dtype)

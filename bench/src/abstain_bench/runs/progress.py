@@ -1,4 +1,4 @@
-"""Reading of the progress of a benchmark from the files of its folder, without torch."""
+"""Read the progress of a benchmark from the files in its folder; torch is not required."""
 
 import json
 from collections import Counter
@@ -29,8 +29,8 @@ class ArmProgress:
     arm : str
         Name of the arm, or "ensemble" for the ensembles.
     n_networks, n_trained, n_validated, n_tested : int
-        Numbers of planned, trained, validated and tested networks. An ensemble counts as trained
-        when all its networks are validated.
+        Numbers of planned, trained, validated and tested networks. An ensemble is counted as
+        trained if all its networks are validated.
     n_to_test : int
         Number of networks to test, which have a setting that is selected so far.
     """
@@ -45,7 +45,7 @@ class ArmProgress:
 
 @dataclass(frozen=True)
 class Failure:
-    """A failed job, the path of its log, and the last line of the log."""
+    """A failed job with the path and the last line of its log."""
 
     name: str
     log: Path
@@ -93,7 +93,7 @@ class Progress:
 
     @property
     def is_validated(self) -> bool:
-        """Whether every network is validated, which makes the selection final."""
+        """Whether all networks are validated, so that the selected settings are final."""
         return all(arm.n_validated == arm.n_networks for arm in self.arms)
 
     @property
@@ -103,7 +103,7 @@ class Progress:
 
 
 def read_progress(folder: str | Path) -> Progress:
-    """Read the progress of a benchmark from its folder.
+    """Read the progress of a benchmark from the files in its folder.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def read_progress(folder: str | Path) -> Progress:
 
 
 def _job_name(path: Path) -> str:
-    """Return the name of a job from the path of one of its files."""
+    """Return the name of a job, given the path of one of its files."""
     name, _, _ = path.stem.rpartition("-")
     return name
 
@@ -150,7 +150,7 @@ def _job_name(path: Path) -> str:
 def specification_of(
     store: Store, receipts: Mapping[str, Receipt] | None = None
 ) -> Specification | None:
-    """Return the specification of the benchmark in a folder, or None if all runs were imported.
+    """Return the specification of a benchmark, or None if all its runs were imported.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def specification_of(
 
 
 def _job_inputs(store: Store, receipts: Mapping[str, Receipt]) -> dict[str, Any]:
-    """Return the fields of `Specification` that are not part of the configuration."""
+    """Return the fields of `Specification` other than the configuration."""
     task: str = store.config["task"]
     inputs: dict[str, Any] = {}
     # A manifest of an earlier version lacks some fields, which the receipts contain.
@@ -206,20 +206,20 @@ _INPUT_FIELDS: Final = {
 
 
 class _OutcomeLookup:
-    """Looks up the outcomes of jobs in receipts."""
+    """Looks up the outcomes of jobs in their receipts."""
 
     def __init__(self, receipts: Mapping[str, Receipt]) -> None:
         self.receipts = receipts
         self.cache: dict[str, Outcome | None] = {}
 
     def __call__(self, job: Job) -> Outcome | None:
-        """Return the outcome of a job, or None if the job is not done."""
+        """Return the outcome of a job, or None if the job is not finished."""
         if job.stem not in self.cache:
             self.cache[job.stem] = self._look_up(job)
         return self.cache[job.stem]
 
     def _look_up(self, job: Job) -> Outcome | None:
-        """Return the outcome of a job if its receipt and those of the needed jobs are valid."""
+        """Return the outcome of a job if its receipt and those of required jobs are valid."""
         receipt = self.receipts.get(job.stem)
         if receipt is None or receipt.key != job.key:
             return None

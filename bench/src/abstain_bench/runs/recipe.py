@@ -32,7 +32,7 @@ class Recipe:
     Attributes
     ----------
     epochs : int
-        Passes over the training images.
+        Number of passes over the training images.
     learning_rate : float
         Initial learning rate.
     batch_size : int
@@ -50,8 +50,8 @@ class Recipe:
     divide_by : float
         Divisor of the learning rate for the schedule "step".
     steps : int
-        Number of optimizer steps, or 0 if `epochs` defines the length. With a positive number, the
-        number of epochs follows from the number of steps, and the last epoch may be incomplete.
+        Number of optimizer steps, or 0 if `epochs` defines the length. If positive, the number of
+        epochs is derived from the number of steps, and the last epoch may be incomplete.
     warm_up_steps : int
         Number of initial steps in which the learning rate increases linearly to `learning_rate`.
     clip : float
@@ -62,12 +62,12 @@ class Recipe:
     Raises
     ------
     InputError
-        If a number is out of range or the schedule does not exist.
+        If a number is out of range or if the schedule does not exist.
 
     Notes
     -----
-    The default training is short, with a low learning rate. Tasks and protocols contain the recipes
-    of the papers.
+    The default is a short training with a low learning rate. The training parameters of published
+    papers are defined by the tasks and protocols.
 
     Examples
     --------
@@ -97,28 +97,28 @@ class Recipe:
 
     @property
     def length(self) -> int:
-        """Length of the training, in steps if the recipe defines steps, otherwise in epochs."""
+        """Length of the training in steps, or in epochs if the number of steps is not set."""
         return self.steps or self.epochs
 
     def with_length(self, length: int) -> "Recipe":
-        """Return the recipe with another length, which has the same unit as `self.length`."""
+        """Return the recipe with another length, in the unit of `self.length`."""
         return replace(self, steps=length) if self.steps else replace(self, epochs=length)
 
     def with_epochs_for(self, n_images: int) -> "Recipe":
-        """Return the recipe with the number of epochs that `steps` take on `n_images` images."""
+        """Return the recipe with the number of epochs for `steps` steps on `n_images` images."""
         if not self.steps:
             return self
         return replace(self, epochs=math.ceil(self.steps / self.steps_per_epoch(n_images)))
 
     def steps_per_epoch(self, n_images: int) -> int:
-        """Return the number of steps per epoch for `n_images` images."""
+        """Return the number of optimizer steps per epoch for `n_images` images."""
         return math.ceil(n_images / self.batch_size)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a dictionary of plain values for jobs and manifests.
+        """Return the fields as a dictionary of plain values.
 
-        Fields that the first version of `Recipe` did not have are omitted if they have their
-        default values, so that the keys of earlier jobs stay valid.
+        Fields that were added to `Recipe` later are omitted if they have their default values, so
+        that the keys of earlier jobs remain valid.
         """
         defaults = {f.name: f.default for f in fields(self) if f.name in _FIELDS_ADDED_LATER}
         return {
@@ -128,7 +128,7 @@ class Recipe:
         }
 
     def learning_rate_at(self, progress: float, epochs: int | None = None) -> float:
-        """Return the learning rate when the share `progress` of the steps is done.
+        """Return the learning rate after the fraction `progress` of the steps.
 
         `progress` is in [0, 1). `epochs` replaces the number of epochs of the recipe.
         """

@@ -54,7 +54,7 @@ def run_benchmark(
 ) -> tuple[Store, list[Outcome]]:
     """Train networks, select settings on validation data, and test the selected networks.
 
-    The confidence scores of every method for every image are stored.
+    The confidence scores of all methods are stored for every image.
     `abstain_bench.results.results_of` makes tables from them.
 
     Parameters
@@ -62,17 +62,18 @@ def run_benchmark(
     config : Config
         Configuration from `abstain_bench.runs.specification.default_config` or `read_config`.
     out : str or Path
-        Folder for all files. Another call with the same configuration and folder resumes the
-        benchmark.
+        Folder for all files. If the function is called again with the same configuration and
+        folder, it resumes the benchmark.
     device : str, default="cpu"
         Devices for torch, such as "cpu", "cuda" or "cuda:0,cuda:1".
     jobs : int, default=1
-        Number of parallel jobs. Each job runs in a process with one thread. If `jobs` is above 1,
-        a script must call the function below ``if __name__ == "__main__":``.
+        Number of parallel jobs. Each job uses one process and one thread. If `jobs` is above 1, a
+        script must call the function below ``if __name__ == "__main__":``.
     engine : {"processes", "dask"}, default="processes"
         Executor of the jobs.
     address : str, optional
-        Address of a running dask scheduler. Its workers must have access to the folder `out`.
+        Address of a running dask scheduler. The workers of the cluster must have access to the
+        folder `out`.
     on_outcome : callable, optional
         Callback that is called when a job starts, with the status "begun", and when it ends.
 
@@ -81,21 +82,22 @@ def run_benchmark(
     store : Store
         The contents of the folder.
     outcomes : list of Outcome
-        The outcomes of the jobs. A failed job has a ``.log`` file, and the jobs that need it are
-        skipped. Another call with the same arguments runs these jobs again.
+        The outcomes of the jobs. For each failed job, the folder contains a ``.log`` file; jobs
+        that depend on it are skipped. If the function is called again with the same arguments, it
+        repeats the failed jobs.
 
     Raises
     ------
     InputError
-        If the device does not exist, or an argument is out of range.
+        If the device does not exist or if an argument is out of range.
     MissingInputError
-        If the files of the data set are missing.
+        If files of the data set are missing.
 
     Notes
     -----
-    For each method and metric, the setting with the best mean of the metric over the seeds on
-    validation data is selected. Only selected settings are tested, so test data cannot affect the
-    selection. Logits are stored in float32 and scored in float64.
+    For each method and metric, the setting with the best mean on the validation data over the seeds
+    is selected. Only the selected settings are tested, so the test data cannot influence the
+    selection. Logits are stored in float32, and scores are computed in float64.
 
     Examples
     --------
@@ -142,7 +144,7 @@ def run_benchmark(
 
 @dataclass
 class _RunningBenchmark:
-    """A running benchmark, which updates the manifest of its folder."""
+    """A running benchmark, which keeps the manifest of its folder up to date."""
 
     spec: Specification
     folder: Path
@@ -153,7 +155,7 @@ class _RunningBenchmark:
     tested: dict[str, Outcome] = field(default_factory=dict)
 
     def on_outcome(self, outcome: Outcome, *counts: int, callback: OnOutcome | None) -> None:
-        """Add a tested network to the manifest at once, and call the callback."""
+        """Add a tested network to the manifest immediately, and call the callback."""
         if outcome.is_done and stage_of(outcome.job) == "test":
             self.tested[outcome.job.key] = outcome
             # The manifest already contains the networks that an earlier call tested.
@@ -163,7 +165,7 @@ class _RunningBenchmark:
             callback(outcome, *counts)
 
     def stored_runs(self) -> list[StoredRun]:
-        """Return the validated networks, also of earlier calls, with the names of their files."""
+        """Return the validated networks of this and earlier calls, with their file names."""
         done = dict(self.tested)
         for outcome in self.outcomes:
             if outcome.is_done:
@@ -175,7 +177,7 @@ class _RunningBenchmark:
         return self.spec.stored_runs(outcome_of)
 
     def test_jobs(self) -> list[Job]:
-        """Return the test jobs of the selected settings, except for networks that failed."""
+        """Return the test jobs of the selected settings, without networks whose jobs failed."""
         runs = self.stored_runs()
         if not any(stored.validation_values for stored in runs):
             return []
@@ -188,12 +190,12 @@ class _RunningBenchmark:
         return [job for job in jobs if job.key not in untestable]
 
     def add_outcomes(self, outcomes: Iterable[Outcome]) -> None:
-        """Record the outcomes of jobs, and write the manifest."""
+        """Record the outcomes of jobs, and update the manifest."""
         self.outcomes += outcomes
         self._write_manifest()
 
     def _write_manifest(self) -> None:
-        """Write the manifest with the trained and the imported runs."""
+        """Write the manifest, which lists the trained and imported runs."""
         write_manifest(
             self.folder,
             config=to_plain(self.spec.config),
@@ -227,17 +229,17 @@ class _RunningBenchmark:
 
 
 def _exposure_facts(exposure: Exposure) -> ExposureFacts:
-    """Return the facts of an exposure, which are all its fields except the images."""
+    """Return all fields of an exposure except its images."""
     return ExposureFacts(*(getattr(exposure, f.name) for f in fields(ExposureFacts)))
 
 
 def _absolute_path(folder: str) -> str:
-    """Return an absolute path, which processes with another working directory can use."""
+    """Return an absolute path, which is valid in any working directory."""
     return str(Path(folder).expanduser().resolve()) if folder else ""
 
 
 def _check_model(config: Config, task: LoadedTask) -> str:
-    """Check that the network can be made, and return the path of its initial weights."""
+    """Check that the network can be created, and return the path of its initial weights."""
     path = _absolute_path(config.weights)
     options: dict[str, Any] = {"weights": path or None, "side": config.side}
     MODELS[config.model].make(task.shape, seed=config.seeds[0], **options)
@@ -253,7 +255,7 @@ def _hash_file(path: str) -> str:
 
 
 def _hash_listing(folder: str, out: Path) -> str:
-    """Return a hash of the names and sizes of all files in a folder except those below `out`."""
+    """Return a hash of the names and sizes of all files in a folder, except files in `out`."""
     root = Path(_absolute_path(folder))
     excluded = out.resolve()
     digest = hashlib.sha256()
@@ -266,7 +268,7 @@ def _hash_listing(folder: str, out: Path) -> str:
 
 
 def _replace_damaged_manifest(folder: Path, task: str) -> list[str]:
-    """Rename a damaged manifest, which is then written again from receipts, and return a note."""
+    """Rename a damaged manifest so that it is recreated from the receipts, and return a note."""
     specs = [receipt.spec for receipt in read_receipts(folder / JOBS).values()]
     tasks = {str(spec["task"]) for spec in specs if "task" in spec}
     if tasks and task not in tasks:
@@ -283,7 +285,7 @@ def _replace_damaged_manifest(folder: Path, task: str) -> list[str]:
 
 
 def _imported_runs(folder: Path) -> Iterable[StoredRun]:
-    """Return the imported runs of a folder."""
+    """Return the imported runs in a folder."""
     if not (folder / MANIFEST).is_file():
         return []
     stored_runs = Store.read(folder, with_added=False).stored_runs

@@ -1,4 +1,4 @@
-"""Selection of the setting of each method on validation data, separately for each metric."""
+"""Select the setting of each method on the validation data, for each metric separately."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,14 +23,14 @@ _Setting = tuple[str, str]
 
 @dataclass(frozen=True)
 class SelectedSetting:
-    """The setting that a method uses for one metric.
+    """The selected setting of a method for one metric.
 
     Attributes
     ----------
     metric, method : str
         Names of the metric and the method.
     arm, setting : str
-        Arm and label of the setting. The label is empty if the arm has one setting.
+        Arm and label of the setting. If the arm has only one setting, the label is empty.
     value : float
         Mean of the metric over the seeds on validation data, or NaN if the metric is undefined.
     tried : mapping from str to float
@@ -54,7 +54,7 @@ class SelectedSetting:
 def validation_values(
     scores: RunScores, methods: Mapping[str, bool], metrics: Sequence[str]
 ) -> dict[str, dict[str, float | None]]:
-    """Compute metrics of each method of a run on validation data.
+    """Compute metrics of every method of a run on the validation data.
 
     `methods` maps each name of a method to whether the method uses the mean prediction.
 
@@ -84,7 +84,7 @@ def validation_values(
 
 
 def reported_metrics(store: Store | None) -> tuple[str, ...]:
-    """Return the metrics in the configuration of a store, or else the default of `Config`."""
+    """Return the metrics in the configuration of a store, or the default metrics of `Config`."""
     if store is None:
         return tuple(Config.metrics)
     return tuple(store.config.get("metrics") or Config.metrics)
@@ -93,7 +93,7 @@ def reported_metrics(store: Store | None) -> tuple[str, ...]:
 def to_predictions(
     scores: RunScores, names: Sequence[str], *, uses_mean_prediction: bool
 ) -> Predictions:
-    """Return the predictions of a run with the confidences of methods that use one prediction."""
+    """Return the predictions of a run with the scores of methods that use a single prediction."""
     prediction = scores.prediction_for(uses_mean_prediction)
     return Predictions(
         prediction=prediction,
@@ -104,19 +104,19 @@ def to_predictions(
 
 
 def is_computable(metric: Metric) -> bool:
-    """Return whether a metric needs only confidences, labels and predictions."""
+    """Return whether a metric requires only confidences, labels and predictions."""
     return metric.measurement.needs <= _MET
 
 
 def needs_probabilities(metric: Metric) -> bool:
-    """Return whether a metric needs confidences that are calibrated to probabilities."""
+    """Return whether a metric requires confidences that are calibrated probabilities."""
     return Need.UNIT_CONFIDENCE in metric.measurement.needs
 
 
 def _evaluate(
     predictions: Predictions, names: Sequence[str], metrics: Sequence[Metric]
 ) -> dict[str, dict[str, float | None]]:
-    """Return the metrics of each method, with None for a metric that cannot be computed."""
+    """Return the metrics of each method; a metric that cannot be computed is None."""
     values: dict[str, dict[str, float | None]] = {
         name: {metric.name: None for metric in metrics} for name in names
     }
@@ -146,7 +146,7 @@ _CALIBRATED: Final = "+platt"
 def select_best_settings(
     runs: Sequence[StoredRun], metrics: Sequence[str]
 ) -> tuple[SelectedSetting, ...]:
-    """Select the setting with the best mean on validation data for each method and metric.
+    """Select the setting with the best mean validation metric for each method and metric.
 
     Examples
     --------
@@ -180,7 +180,7 @@ _Values = dict[_Setting, dict[int, Mapping[str, float | None]]]
 
 
 def _values_by_method(runs: Sequence[StoredRun]) -> dict[str, _Values]:
-    """Group the validation values of runs by method, setting and seed."""
+    """Group the validation metrics of runs by method, setting and seed."""
     values_by_method: dict[str, _Values] = {}
     for stored in runs:
         run = stored.run
@@ -197,7 +197,7 @@ def _values_by_method(runs: Sequence[StoredRun]) -> dict[str, _Values]:
 
 
 def _select_setting(metric: str, method: str, values: _Values, n_seeds: int) -> SelectedSetting:
-    """Select the first of the settings with the best mean of a metric over the seeds."""
+    """Select the setting with the best mean of a metric over the seeds, or the first if tied."""
     defined_values = {}
     for setting, by_seed in values.items():
         metric_values = [by_seed[seed].get(metric) for seed in sorted(by_seed)]
@@ -227,7 +227,7 @@ def _select_setting(metric: str, method: str, values: _Values, n_seeds: int) -> 
 
 
 def _setting_labels(values: _Values) -> dict[_Setting, str]:
-    """Return the label of each setting, which includes the arm if there are several arms."""
+    """Return a label for each setting, which includes the arm if there are several arms."""
     has_several_arms = len({arm for arm, _ in values}) > 1
     labels = {}
     for arm, label in values:
@@ -236,7 +236,7 @@ def _setting_labels(values: _Values) -> dict[_Setting, str]:
 
 
 def _selection_note(n_values: int, n_seeds: int, excluded: Sequence[str]) -> str:
-    """Return a note on missing seeds or excluded settings, or an empty string."""
+    """Return a note about missing seeds or excluded settings, or an empty string."""
     if n_values < n_seeds:
         return f"no setting has a value for each of the {n_seeds} seeds; selected by {n_values}"
     if not excluded:

@@ -1,6 +1,6 @@
-"""Studies, which are the columns in the tables of a benchmark.
+"""Define studies, which are the columns in the tables of a benchmark.
 
-A study consists of exposures and a definition of failure.
+A study combines exposures with a definition of failure.
 """
 
 from collections.abc import Sequence
@@ -41,14 +41,14 @@ class Study:
     name : str
         Name of the study. "corruption" is the mean over the severities. "corruption-1" to
         "corruption-5" pool all corruptions of one severity. "corruption-pooled" pools all
-        corruptions and severities. All other studies have the name of an exposure. Additional
-        studies of new classes have the suffix "-kept", "-scod" or "-outlier".
+        corruptions and severities. All other studies are named after an exposure. Studies with new
+        classes have variants with the suffix "-kept", "-scod" or "-outlier".
     title : str
         Title of the column.
     kind : str
         Kind of shift, in `abstain_bench.data.images.KINDS`.
     exposures : tuple of str
-        Keys of the exposures. Studies of new classes include the i.i.d. images.
+        Keys of the exposures. Studies with new classes also include the unshifted test images.
     errors : {"kept", "removed", "scod", "outlier"}
         Treatment of wrong predictions for known classes, as described in `ERROR_RULES`.
     severity : int
@@ -56,7 +56,7 @@ class Study:
     headline : bool
         Whether the study is a column of the main table.
     parts : tuple of str
-        Names of the studies whose values are averaged. It is empty if all images are pooled.
+        Names of the studies whose values are averaged. If empty, all images are pooled.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Study:
 
 
 def studies_of(exposures: Sequence[ExposureFacts]) -> tuple[Study, ...]:
-    """Return the studies of a benchmark with the given exposures.
+    """Return the studies that can be computed from the given exposures.
 
     Parameters
     ----------
@@ -80,13 +80,12 @@ def studies_of(exposures: Sequence[ExposureFacts]) -> tuple[Study, ...]:
     Returns
     -------
     tuple of Study
-        Studies in the order of the tables, which is i.i.d., corruptions, sub-classes and new
-        classes.
+        Studies in table order: unshifted images, corruptions, sub-classes and new classes.
 
     Raises
     ------
     InputError
-        If two studies have the same name. If an exposure has new classes and no exposure is i.i.d.
+        If two studies have the same name. If there are new classes but no unshifted exposure.
 
     Examples
     --------
@@ -121,7 +120,7 @@ def _known_class_studies(exposures: Sequence[ExposureFacts]) -> list[Study]:
 
 
 def _corruption_studies(exposures: Sequence[ExposureFacts]) -> list[Study]:
-    """Return the mean over the severities, the study of each severity, and the pooled study."""
+    """Return the mean over severities, a study for each severity, and the pooled study."""
     by_severity = []
     for severity in sorted({exposure.severity for exposure in exposures}):
         keys = tuple(exposure.key for exposure in exposures if exposure.severity == severity)
@@ -145,7 +144,7 @@ def _corruption_studies(exposures: Sequence[ExposureFacts]) -> list[Study]:
 
 
 def _new_class_studies(exposures: Sequence[ExposureFacts]) -> list[Study]:
-    """Return four studies for each exposure to new classes, which include the i.i.d. images."""
+    """Return four studies per exposure with new classes, including the unshifted images."""
     iid = _exposures_of_kind(exposures, "iid")
     studies = []
     for kind in _NEW_CLASS_KINDS:
@@ -174,10 +173,10 @@ def _with_spaces(name: str) -> str:
 
 
 def concatenate_scores(study: Study, scores: Sequence[RunScores]) -> RunScores:
-    """Concatenate the scores of one run for the exposures of a study.
+    """Concatenate the scores of a run for all exposures of a study.
 
-    The result contains the methods that all exposures have. Samples with equal `source_indices`
-    belong to the same image, such as the corruptions of an image.
+    The result contains the methods that are available for all exposures. Samples with equal
+    `source_indices` are copies of one image, such as its corrupted versions.
     """
     methods = [
         method
@@ -209,8 +208,8 @@ def concatenate_scores(study: Study, scores: Sequence[RunScores]) -> RunScores:
 def _concatenate_source_indices(study: Study, scores: Sequence[RunScores]) -> IntArray:
     """Concatenate the source indices of exposures.
 
-    In studies of new classes, the exposures contain different images, so their indices are shifted
-    to be different.
+    In studies with new classes, the exposures contain different images, so their indices are
+    shifted to avoid collisions.
     """
     if study.kind not in _NEW_CLASS_KINDS:
         return np.concatenate([part.source_indices for part in scores])
@@ -226,7 +225,7 @@ def _concatenate_source_indices(study: Study, scores: Sequence[RunScores]) -> In
 
 @dataclass(frozen=True, eq=False)
 class StudyLoss:
-    """Loss of the predictions of a run in a study.
+    """Losses and weights of the predictions of a run in a study.
 
     Attributes
     ----------
@@ -234,7 +233,7 @@ class StudyLoss:
         The cost of each sample, or whether the sample is a failure.
     weight : float64 ndarray of shape (n,) or None
         Weight of each sample, which is 0 for samples that are left out and 1 for all others. None
-        if no sample is left out.
+        if all samples are included.
     """
 
     loss: BoolArray | FloatArray
@@ -250,8 +249,8 @@ def study_loss(
 ) -> StudyLoss:
     """Return the loss and the weight of each sample in a study.
 
-    If `uses_mean_prediction` is True, the predictions are the mean predictions of the run if they
-    exist. `outlier_cost` is the cost of an accepted image of a new class for the error rule "scod".
+    If `uses_mean_prediction` is True, the mean predictions of the run are used if they exist.
+    `outlier_cost` is the cost of an accepted image of a new class for the error rule "scod".
 
     Examples
     --------

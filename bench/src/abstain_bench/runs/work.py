@@ -44,16 +44,16 @@ _EARLY_METRICS: Final = (DEFAULT_METRIC, CLASSIFIER_METRIC)
 
 @dataclass(frozen=True)
 class Trainer(ABC):
-    """Base class of the functions that execute jobs, which include trainings.
+    """Base class of callables that execute jobs that include trainings.
 
-    Instances are pickled and sent to other processes.
+    Instances are pickled and sent to worker processes.
 
     Attributes
     ----------
     folder : str
         Folder with the files of the data set.
     devices : tuple of str
-        Devices for torch. The processes are distributed evenly over the devices.
+        Devices for torch. Processes are distributed evenly over the devices.
     save_every : float
         Minimum number of seconds between two checkpoints of a training.
     """
@@ -63,15 +63,15 @@ class Trainer(ABC):
     save_every: float = 30.0
 
     def __call__(self, job: Job, folder: Path) -> Mapping[str, Any]:
-        """Execute a job with one thread, and return the facts of the job."""
+        """Execute a job in a single thread, and return its results."""
         with one_thread():
             return self.do(job, folder)
 
     @abstractmethod
     def do(self, job: Job, folder: Path) -> Mapping[str, Any]:
-        """Execute a job in a folder of jobs, and return the facts of the job.
+        """Execute a job in a folder of jobs, and return its results.
 
-        The folder contains the files of the jobs that the job needs.
+        The folder also contains the files of the jobs that the job depends on.
         """
 
     @property
@@ -91,7 +91,7 @@ class Trainer(ABC):
         precision: str = "32-true",
         **options: Any,
     ) -> list[float]:
-        """Train a network, or resume its training from a checkpoint.
+        """Train a network, or resume the training from a checkpoint.
 
         `options` are further arguments of `abstain_bench.runs.training.train`.
         """
@@ -113,7 +113,7 @@ class Trainer(ABC):
 def make_network(
     model: str, shape: tuple[int, int, int], classes: int, objective: Objective, **options: Any
 ) -> Network:
-    """Create a network with the backbone of a model and the head of an objective.
+    """Create a network from the backbone of a model and the head of an objective.
 
     `options` are further arguments of `Model.make`.
     """
@@ -125,7 +125,7 @@ def make_network(
 
 
 def load_classifier(network: Network, path: Path) -> None:
-    """Load the parameters of the backbone and the classifier from the file of a trained network."""
+    """Load the backbone and the classifier from the file of a trained network."""
     state = load_state(path)
     modules = {"backbone.": network.backbone, _CLASSIFIER_PREFIX: network.head.classifier}
     for prefix, module in modules.items():
@@ -144,14 +144,14 @@ class Worker(Trainer):
     Attributes
     ----------
     weights : str
-        Path of a file with initial weights. Jobs use the file if their specification contains its
-        hash.
+        Path of a file with initial weights. The file is used by jobs whose specification contains
+        the hash of the file.
     """
 
     weights: str = ""
 
     def do(self, job: Job, folder: Path) -> Mapping[str, Any]:
-        """Execute a job, and return the facts of the job."""
+        """Execute a job, and return its results."""
         if stage_of(job) == "train":
             return self._train(job, folder)
         if job.name.startswith(ENSEMBLE):
@@ -159,7 +159,7 @@ class Worker(Trainer):
         return self._score(job, folder)
 
     def _train(self, job: Job, folder: Path) -> Mapping[str, Any]:
-        """Train the network of a job, and write its parameters."""
+        """Train the network of a job, and write its parameters to a file."""
         watch = Stopwatch()
         with watch.measure("pictures"):
             task = self._load_task(job)
@@ -192,7 +192,7 @@ class Worker(Trainer):
         return {"losses": losses, "took": watch.rounded_seconds}
 
     def _score(self, job: Job, folder: Path) -> Mapping[str, Any]:
-        """Score the validation images or the exposures with every method of a job."""
+        """Compute the scores of every method for the validation images or the exposures."""
         (training_job,) = job.needs
         watch = JobStopwatch()
         with watch.measure("pictures"):
@@ -226,7 +226,7 @@ class Worker(Trainer):
     def _make_network(
         self, training_job: Job, task: LoadedTask, objective: Objective, *, trained: bool = False
     ) -> Network:
-        """Create the network of a training job, with initial weights unless `trained` is True."""
+        """Create the network of a training job; load initial weights unless `trained` is True."""
         spec = training_job.spec
         n_classes = task.task_images.train.n_classes
         options = {"seed": spec["seed"], "dropout": spec["dropout"], "side": spec.get("side", 0)}
@@ -236,27 +236,27 @@ class Worker(Trainer):
 
 
 class JobStopwatch(Stopwatch):
-    """Measures the durations of the phases of a scoring job, and of each confidence score."""
+    """Measures the durations of the phases of a scoring job and of each confidence score."""
 
     def __init__(self) -> None:
         super().__init__()
         self.scores = Stopwatch()
 
     def fit_methods(self, job: Job, data: FitData) -> FittedMethods:
-        """Fit the methods of a job, and add the duration of each fit."""
+        """Fit the methods of a job, and record the duration of each fit."""
         fitted = fit_all(job.spec["methods"], data)
         self.scores.add(fitted.seconds)
         return fitted
 
     @property
     def took(self) -> dict[str, Any]:
-        """The durations in the form that a receipt contains."""
+        """The durations in the form in which receipts store them."""
         return {**self.rounded_seconds, "scores": self.scores.rounded_seconds}
 
 
 @dataclass(frozen=True)
 class _TrainedNetwork:
-    """A trained network that computes outputs for images."""
+    """A trained network, which computes outputs for images."""
 
     network: Network
     objective: Objective
@@ -265,7 +265,7 @@ class _TrainedNetwork:
     watch: Stopwatch
 
     def outputs_for(self, load: Callable[[], InputImages], samples: int) -> Predictions:
-        """Load images, and compute the outputs with `samples` forward passes with dropout."""
+        """Load images, and compute their outputs in one pass and in `samples` dropout passes."""
         with self.watch.measure("pictures"):
             inputs = load()
         with self.watch.measure("passes"):
@@ -283,7 +283,7 @@ class _TrainedNetwork:
     def fit_data(
         self, job: Job, task: LoadedTask, validation: Predictions | None = None
     ) -> FitData:
-        """Compute the outputs that the methods of a job are fitted on.
+        """Compute the outputs on which the methods of a job are fitted.
 
         `validation` contains the outputs for the validation images if they are already computed.
         """
@@ -303,7 +303,7 @@ class _TrainedNetwork:
 
 
 def _count_image_sets(job: Job) -> int:
-    """Return the number of image sets that a scoring job passes through the network."""
+    """Return how many sets of images a scoring job passes through the network."""
     uses_train = bool(_methods_fitted_on(job, "train"))
     uses_validation = stage_of(job) == "validate" or bool(_methods_fitted_on(job, "validation"))
     return len(job.spec.get("exposures", ())) + uses_train + uses_validation
@@ -315,7 +315,7 @@ def _methods_fitted_on(job: Job, split: str) -> list[Method]:
 
 
 def _score_ensemble(job: Job, folder: Path) -> Mapping[str, Any]:
-    """Score the mean probabilities of the networks of all seeds."""
+    """Compute the scores of an ensemble, which averages the probabilities over all seeds."""
     files = [ScoreFile(member.path(folder, SCORES_SUFFIX)) for member in job.needs]
     watch = JobStopwatch()
     # Methods of ensembles are not fitted on data.
@@ -337,7 +337,7 @@ def _score_ensemble(job: Job, folder: Path) -> Mapping[str, Any]:
 def _finish(
     job: Job, folder: Path, scores_by_exposure: list[RunScores], watch: JobStopwatch
 ) -> Mapping[str, Any]:
-    """Write the scores of a validation or test job, and return the facts of the job."""
+    """Write the scores of a validation or test job, and return its results."""
     write_atomically(job.path(folder, SCORES_SUFFIX), pack_scores(scores_by_exposure))
     # The command prints the metrics of a test job at once. `results_of` makes the tables later.
     metrics = job.spec.get("metrics", _EARLY_METRICS)
@@ -354,7 +354,7 @@ def _finish(
 def _score_outputs(
     key: str, outputs: Predictions, fitted: FittedMethods, watch: JobStopwatch
 ) -> RunScores:
-    """Score the outputs for one exposure with the fitted methods."""
+    """Compute the scores of the fitted methods for one exposure."""
     scores = fitted.score(outputs)
     watch.scores.add(scores.seconds)
     confidence = {name: array for name, array in scores.items() if name not in scores.reasons}
@@ -368,7 +368,7 @@ def _make_objective(training_job: Job) -> Objective:
 
 
 def _stage_shares_and_length(training_job: Job) -> tuple[dict[str, float], int]:
-    """Return the share of each training stage as options of the objective, and the total length."""
+    """Return the fraction of each phase as options of the objective, and the total length."""
     spec = training_job.spec
     length = Recipe(**spec["recipe"]).length
     stage_lengths = spec.get("stages", {})

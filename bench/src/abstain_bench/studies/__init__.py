@@ -1,10 +1,11 @@
 """Studies of the literature.
 
-A study is a function that computes tables, figures and conclusions from parameters. The command
-``abstain list studies`` prints the catalogue `STUDIES`, and ``abstain study NAME`` runs a study.
+A study is a function that reproduces a published analysis; it computes tables, figures and
+conclusions. The command ``abstain list studies`` lists all studies, and ``abstain study NAME`` runs
+one.
 
-A module contains the function of a study and its entry in the catalogue. Optional packages are
-imported when the function is called, after `abstain_bench.studies._study.require_package`.
+Optional packages are imported only when the study is run, after
+`abstain_bench.studies._study.require_package`.
 """
 
 from abstain_bench.studies._sources import SoftmaxNorm as SoftmaxNorm

@@ -1,7 +1,7 @@
-"""Compute the errors of estimators of the area under the risk-coverage curve.
+"""Measure the errors of estimators of the area under the risk-coverage curve.
 
-`abstain.metrics` computes the weights of each estimator. The estimates of many samples are a matrix
-product of losses and weights.
+`abstain.metrics` computes the weights of each estimator. For many samples at once, the estimates
+are a matrix product of losses and weights.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -109,7 +109,7 @@ def loss_title(loss: str) -> str:
 def augrc_from_factors(
     accuracy: FloatArray | float, failure_auroc: FloatArray | float
 ) -> FloatArray:
-    """Compute the AUGRC from accuracy and failure AUROC (Traub et al. 2024, eq. 7).
+    """Compute the AUGRC from accuracy and failure AUROC (equation 7 of the AUGRC paper).
 
     Examples
     --------
@@ -130,9 +130,10 @@ def estimator_series(
     x: str = "n",
     half_width: str = "",
 ) -> tuple[Series, ...]:
-    """Create a line of column `y` against column `x` for each combination of panel and estimator.
+    """Plot column `y` against column `x`, with a line per combination of panel and estimator.
 
-    `panel` returns the panel title of a row. If `half_width` names a column, the lines have bands.
+    `panel` returns the panel title of a row. If `half_width` is set, it names the column that
+    contains the half-widths of the bands.
     """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -160,14 +161,15 @@ def estimate_areas(
     repeats: int,
     rng: np.random.Generator,
 ) -> dict[tuple[str, str], FloatArray]:
-    """Estimate areas on `repeats` samples of size `n`.
+    """Estimate the areas on `repeats` random samples of size `n`.
 
-    All scores, losses and estimators use the same samples.
+    The same samples are used for all scores, losses and estimators.
 
     Returns
     -------
     dict
-        For each pair of score and loss, an array of shape (repeats, number of estimators).
+        Estimates for each pair of score and loss, as an array of shape (repeats, number of
+        estimators).
     """
     estimates: dict[tuple[str, str], list[FloatArray]] = {}
     for block_by_score in source.blocks(repeats, n, rng):
@@ -193,7 +195,7 @@ def error_rows(
     repeats: int,
     rng: np.random.Generator,
 ) -> Iterator[dict[str, Any]]:
-    """Yield a table row with the errors for each combination of score, loss and estimator."""
+    """Yield a table row with errors for each combination of score, loss and estimator."""
     for (score, loss), estimates in estimate_areas(source, estimators, n, repeats, rng).items():
         true_values = source.true_areas(score, loss)._asdict()
         for i, estimator in enumerate(estimators):
@@ -218,7 +220,7 @@ def apply_estimators(
     estimators: tuple[str, ...],
     weights: Mapping[str, FloatArray],
 ) -> FloatArray:
-    """Compute the estimates of a block of b samples of size n.
+    """Compute the estimates of a block of b samples, each of size n.
 
     `weights` contains weights of shape (b, n) for the estimators whose weights depend on more than
     the rank.
@@ -244,7 +246,7 @@ def apply_estimators(
 
 
 def _trapezoid_weights(block: OrderedBlock) -> FloatArray:
-    """Compute the weights of the trapezoid for b samples, an array of shape (b, n)."""
+    """Compute the weights of the trapezoidal rule for b samples, as an array of shape (b, n)."""
     n_samples, n = block.confidence.shape
     weights_without_ties = _trapezoid_weights_of_groups(np.ones(n, dtype=np.int64))
     weights = np.tile(weights_without_ties, (n_samples, 1))
@@ -257,7 +259,7 @@ def _trapezoid_weights(block: OrderedBlock) -> FloatArray:
 
 
 def _trapezoid_weights_of_groups(group_sizes: IntArray) -> FloatArray:
-    """Compute trapezoid weights from the sizes of the tie groups, in ascending confidence."""
+    """Compute trapezoidal weights from tie-group sizes, sorted by ascending confidence."""
     sizes_descending = group_sizes[::-1]
     confidence = np.arange(group_sizes.size, 0.0, -1.0)
     groups = TieGroups(confidence, sizes_descending.astype(np.float64), np.zeros(group_sizes.size))

@@ -1,4 +1,4 @@
-"""Helpers for the tables, figures and conclusions of studies."""
+"""Format tables, figures and conclusions of studies."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -20,9 +20,9 @@ OVER_MODELS_CAPTION: Final = (
 
 
 def group_rows(rows: Iterable[Row], *columns: str) -> dict[Any, list[Row]]:
-    """Group rows by the values in one or several columns, in order of first occurrence.
+    """Group rows by the values of one or several columns, in order of first occurrence.
 
-    The keys are values for one column, and tuples of values for several columns.
+    A key is a value for one column, or a tuple of values for several columns.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def unique_values(rows: Iterable[Row], column: str) -> tuple[Any, ...]:
 
 
 def total(rows: Iterable[Row], column: str) -> int:
-    """Return the sum of a column of counts."""
+    """Return the sum of a column that contains counts."""
     return sum(row[column] for row in rows)
 
 
@@ -53,9 +53,10 @@ def average_over_models(
     group_columns: Sequence[str],
     columns: Sequence[str],
 ) -> dict[str, list[Row]]:
-    """Compute the mean and the standard deviation of columns over several files.
+    """Compute the mean and the standard deviation of columns over files.
 
-    The result contains one table with a row for each group, or no table for a single file.
+    If there are several files, the result contains one table with a row per group; otherwise it is
+    empty.
 
     Examples
     --------
@@ -87,10 +88,9 @@ def column_series(
     half_width: str = "",
     panel: str = "",
 ) -> Series:
-    """Create a line of column `y` against column `x`, with a gap for each value of None.
+    """Plot column `y` against column `x`; the line has a gap where a value is None.
 
-    If `half_width` names a column, the line has a band from `y` minus `half_width` to `y` plus
-    `half_width`.
+    If `half_width` is set, the band around the line has the half-widths in this column.
 
     Examples
     --------
@@ -120,9 +120,9 @@ def _column(rows: Sequence[Row], name: str) -> FloatArray:
 
 
 def panels_above_zero(series: Iterable[Series]) -> tuple[Series, ...]:
-    """Return the lines of all panels with at least one positive value.
+    """Return the lines of panels that contain at least one positive value.
 
-    A panel without positive values has no range on a logarithmic axis.
+    A panel without positive values cannot have a logarithmic axis.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def panels_above_zero(series: Iterable[Series]) -> tuple[Series, ...]:
 
 
 def signed(value: float, form: str = "{:+.1f}") -> str:
-    """Format a number with a true minus sign, and negative zero like zero.
+    """Format a number with a true minus sign, and without a sign if it rounds to zero.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def signed(value: float, form: str = "{:+.1f}") -> str:
 
 
 def value_range(values: Sequence[float], form: str) -> str:
-    """Format the smallest and the largest value, or a single text if both have the same text.
+    """Format the smallest and the largest value as a range, or as one number if they look equal.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def value_range(values: Sequence[float], form: str) -> str:
 
 
 def counted(n: float, noun: str, plural: str = "") -> str:
-    """Format a count with a noun in the singular or plural.
+    """Format a count followed by a noun in the singular or plural.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Validate data sets, populations, scores, losses, sample sizes and repetitions of studies."""
+"""Validate the inputs of studies: data sets, populations, scores, losses, sizes and repetitions."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,9 +47,9 @@ PopulationsArgument: TypeAlias = (
 
 @dataclass(frozen=True, eq=False)
 class StudyRequest:
-    """Data, populations, scores and losses of a study.
+    """Data sets, populations, scores and losses that a study uses.
 
-    Without `scores` or `losses`, the study uses all defaults that apply to the data.
+    If `scores` or `losses` is empty, all defaults that apply to the data are used.
     """
 
     data: DataArgument = None
@@ -61,7 +61,7 @@ class StudyRequest:
 
     @cached_property
     def datasets(self) -> dict[str, Predictions]:
-        """Mapping from names in tables to data sets."""
+        """The data sets by their names in tables."""
         return named_datasets(self.data)
 
     @cached_property
@@ -72,11 +72,11 @@ class StudyRequest:
     def select_populations(
         self, defaults: Sequence[str]
     ) -> list[tuple[str, Population | LogitPopulation]]:
-        """Return pairs of name and population, by default only if the request has no data."""
+        """Return named populations; the defaults are used only if there are no data sets."""
         return named_populations(self.populations, () if self.datasets else defaults)
 
     def sources(self, default_populations: Sequence[str]) -> list[SampleSource]:
-        """Return a source of samples for each data set, followed by each population."""
+        """Return a source of random samples for each data set and each population."""
         sources: list[SampleSource] = [
             FileSource(data, replace=self.replace) for data in self.scored_datasets
         ]
@@ -93,7 +93,7 @@ class StudyRequest:
     def _population_source(
         self, name: str, population: Population | LogitPopulation
     ) -> SampleSource:
-        """Return the source of the samples of a population."""
+        """Return the source of random samples for a population."""
         if isinstance(population, Population):
             return PopulationSource(name, population)
         scores = as_names(self.scores) or TABLE_S2_SCORES
@@ -125,7 +125,7 @@ class StudyRequest:
 
     @property
     def omission_notes(self) -> list[str]:
-        """Notes about default scores and losses that do not apply to some data sets."""
+        """Notes about default scores and losses that cannot be computed for some data sets."""
         notes = [] if self.scores else _omitted_score_notes(self.datasets)
         omissions = [data.omission for data in self.scored_datasets if data.omission]
         if omissions:
@@ -138,7 +138,7 @@ class StudyRequest:
 def named_populations(
     populations: PopulationsArgument, defaults: Sequence[str]
 ) -> list[tuple[str, Population | LogitPopulation]]:
-    """Return pairs of name and population, with the defaults if `populations` is empty."""
+    """Return named populations, or the defaults if `populations` is empty."""
     if isinstance(populations, str | Population | LogitPopulation):
         populations = [populations]
     if isinstance(populations, Mapping) and populations:
@@ -156,7 +156,7 @@ def named_populations(
 
 
 def _as_population(population: Any) -> Population | LogitPopulation:
-    """Return a population, which may be given by its name."""
+    """Return a population, which may be specified by its name."""
     if isinstance(population, Population | LogitPopulation):
         return population
     if isinstance(population, str):
@@ -171,7 +171,7 @@ def _first_repeated(names: Sequence[str]) -> str | None:
 
 
 def named_datasets(data: DataArgument) -> dict[str, Predictions]:
-    """Return a mapping from names in tables to data sets, where one unnamed split is "data"."""
+    """Return data sets by name; a single data set without name is called "data"."""
     if data is None:
         return {}
     splits: Any = {(): data} if isinstance(data, Predictions) else data
@@ -190,7 +190,7 @@ def _split_name(key: Hashable) -> str:
 
 
 def _check_loss_size(name: str, loss: str, values: FloatArray) -> None:
-    """Raise an error if the fourth power of a loss, which standard errors need, may overflow."""
+    """Raise an error if losses are so large that their fourth power may overflow."""
     largest = float(values.max())
     if largest > _MAX_LOSS:
         raise InputError(
@@ -201,7 +201,7 @@ def _check_loss_size(name: str, loss: str, values: FloatArray) -> None:
 
 
 def _default_losses(name: str, predictions: Predictions) -> tuple[tuple[str, ...], str]:
-    """Return the default losses, and the reason if cross-entropy cannot be computed."""
+    """Return the default losses, and the reason if cross-entropy is not available."""
     if predictions.loss is not None:
         return ("own",), ""
     if not predictions.has_class_scores:
@@ -214,7 +214,7 @@ def _default_losses(name: str, predictions: Predictions) -> tuple[tuple[str, ...
 
 
 def _omitted_score_notes(datasets: Mapping[str, Predictions]) -> list[str]:
-    """Return at most one note on scores of table S2 that data without logits lack."""
+    """Return a note about scores of table S2 that require logits, if the data have none."""
     omitted_by_data = {}
     for name, predictions in datasets.items():
         if not predictions.has_class_scores:
@@ -233,7 +233,7 @@ def _omitted_score_notes(datasets: Mapping[str, Predictions]) -> list[str]:
 
 
 def tie_notes(sources: Sequence[SampleSource]) -> list[str]:
-    """Return at most one note on the limit of the trapezoid for tied confidences."""
+    """Return a note about the limit of the trapezoidal rule, if confidences are tied."""
     names = [source.name for source in sources if source.has_ties]
     if not names:
         return []
@@ -245,7 +245,7 @@ def tie_notes(sources: Sequence[SampleSource]) -> list[str]:
 
 
 def true_value_notes(sources: Sequence[SampleSource]) -> list[str]:
-    """Return a note about the standard error of each estimated true value."""
+    """Return a note about the standard errors of true values that are estimated."""
     return [
         f"The true value of {source.name} is an estimate from a large sample, with a relative "
         f"standard error of up to {source.max_relative_error:.1g}. Smaller errors cannot be "
@@ -256,7 +256,7 @@ def true_value_notes(sources: Sequence[SampleSource]) -> list[str]:
 
 
 def check_sizes(sizes: Sequence[int], *, minimum: int) -> tuple[int, ...]:
-    """Validate sample sizes and return the distinct sizes in ascending order."""
+    """Validate sample sizes, and return the distinct sizes in ascending order."""
     requested = [sizes] if isinstance(sizes, int) else list(sizes)
     distinct = sorted({checks.positive_int(n, "sizes") for n in requested})
     if not distinct or distinct[0] < minimum:
@@ -267,7 +267,7 @@ def check_sizes(sizes: Sequence[int], *, minimum: int) -> tuple[int, ...]:
 
 
 def check_repeats(repeats: int) -> int:
-    """Check that a standard deviation can be computed from this number of repetitions."""
+    """Check that there are enough repetitions to compute a standard deviation."""
     count = checks.positive_int(repeats, "repeats")
     if count < 2:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Compute the tables of a study in resumable jobs."""
+"""Run the jobs of a study, which can be resumed, and compute its tables."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ _EXTENSION: Final = ".rows"
 
 @dataclass(frozen=True)
 class StudyJobs:
-    """Run the jobs of a study and store their results.
+    """Runs the jobs of a study and stores their results.
 
     Attributes
     ----------
@@ -34,8 +34,8 @@ class StudyJobs:
         JSON values that determine the results of all jobs, such as parameters, the seed and the
         digest of the data.
     out : Path or None
-        Folder of the study, in which the results of jobs are stored. None stores them in a
-        temporary folder.
+        Folder of the study, in which the results of jobs are stored. If None, a temporary folder is
+        used.
     on_outcome : callable or None
         Function that is called at the beginning and at the end of each job.
     """
@@ -50,9 +50,9 @@ class StudyJobs:
     ) -> list[Tables]:
         """Return the tables of each job.
 
-        `compute(name)` computes the tables of a job without a stored result. Results are stored
-        after each job, so an interrupted run loses only the current job. Errors are raised at the
-        end of all jobs.
+        `compute(name)` computes the tables of a job without a stored result. The results are stored
+        after each job, so an interruption loses only the current job. If jobs fail, an error is
+        raised after all other jobs are finished.
         """
         if self.out is None:
             with TemporaryDirectory() as temporary:
@@ -62,7 +62,7 @@ class StudyJobs:
     def _run_in(
         self, out: Path, names: Sequence[str], compute: Callable[[str], Mapping[str, Any]]
     ) -> list[Tables]:
-        """Run the jobs in a folder, and return their tables."""
+        """Run the jobs in a folder, and return the tables that they computed."""
         jobs = [self._job(name) for name in names]
         name_by_stem = {job.stem: name for job, name in zip(jobs, names, strict=True)}
         errors: list[Exception] = []

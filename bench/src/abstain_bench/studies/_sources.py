@@ -1,7 +1,7 @@
-"""Draw random samples from the rows of predictions or from populations.
+"""Draw random samples from predictions or from simulated populations.
 
-A source returns blocks of samples of equal size, each sorted by a score, so that the estimates are
-a matrix product of sorted losses and weights.
+A source returns samples of equal size in blocks, sorted by a score, so that many estimates are
+computed by one matrix product.
 """
 
 from abc import ABC, abstractmethod
@@ -29,10 +29,10 @@ _NORM: Final = "l2_norm"
 
 @dataclass(frozen=True)
 class SoftmaxNorm:
-    """Use the l2 norm of the softmax as a confidence score.
+    """Confidence score that is the l2 norm of the softmax probabilities.
 
-    The values are logarithms of the norm sqrt(sum of p²), because norms near 1 would be rounded to
-    1. The score has the same ranks as "gini".
+    The score is stored as log sqrt(sum of p²), because norms close to 1 would be rounded to 1. The
+    norm ranks samples in the same order as "gini".
 
     Attributes
     ----------
@@ -52,13 +52,13 @@ class SoftmaxNorm:
     name: str = _NORM
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the logarithm of the norm for each sample."""
+        """Compute the logarithm of the norm of each sample."""
         gini = score_of("gini", predictions)
         return ConfidenceScore(self.name, 0.5 * special.log_expit(gini.values))
 
 
 def compute_confidence(name: str, predictions: Predictions) -> ConfidenceScore:
-    """Return the confidence score with this name, which the predictions may contain."""
+    """Return the confidence score with this name, which may be stored in the predictions."""
     is_stored = name in (predictions.confidence or {})
     if name == _NORM and not is_stored:
         return SoftmaxNorm().score(predictions)
@@ -66,7 +66,7 @@ def compute_confidence(name: str, predictions: Predictions) -> ConfidenceScore:
 
 
 def default_scores(predictions: Predictions) -> tuple[str, ...]:
-    """Return the scores of table S2 that apply, or else the scores that the predictions contain."""
+    """Return the scores of table S2 that apply, or the stored scores if none applies."""
     available = applicable(predictions)
     scores = tuple(
         name
@@ -94,7 +94,7 @@ class TrueAreas(NamedTuple):
 
 
 class ScoredCase(NamedTuple):
-    """Confidences and losses of a data set for one score and one loss."""
+    """Confidences and losses of a data set for one pair of score and loss."""
 
     data: str
     loss: str
@@ -104,7 +104,7 @@ class ScoredCase(NamedTuple):
 
 
 class ScoredData(NamedTuple):
-    """Confidence scores and losses of a data set, and the reason if a default loss is missing."""
+    """Confidences and losses of a data set, and the reason if a default loss is missing."""
 
     name: str
     confidence: dict[str, ConfidenceScore]
@@ -112,14 +112,14 @@ class ScoredData(NamedTuple):
     omission: str = ""
 
     def cases(self) -> Iterator[ScoredCase]:
-        """Yield a case for each combination of loss and score."""
+        """Yield a case for each pair of loss and score."""
         for loss, losses in self.loss.items():
             for score, confidence in self.confidence.items():
                 yield ScoredCase(self.name, loss, score, confidence.values, losses)
 
 
 class OrderedBlock(NamedTuple):
-    """A block of b samples of size n, sorted by ascending confidence, in arrays of shape (b, n)."""
+    """A block of b samples of size n as arrays of shape (b, n), sorted by ascending confidence."""
 
     #: Values with the same order and ties as the score.
     confidence: Array
@@ -147,23 +147,23 @@ class SampleSource(ABC):
 
     @abstractmethod
     def true_areas(self, score: str, loss: str) -> TrueAreas:
-        """Return the true areas for a score and a loss."""
+        """Return the true areas for a pair of score and loss."""
 
     @abstractmethod
     def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, OrderedBlock]:
-        """Draw `count` samples of size `n`, and return a sorted block for each score."""
+        """Draw `count` samples of size `n`, and return them sorted by each score."""
 
     def blocks(
         self, repeats: int, n: int, rng: np.random.Generator
     ) -> Iterator[Mapping[str, OrderedBlock]]:
-        """Draw `repeats` samples of size `n` in blocks that limit the memory."""
+        """Draw `repeats` samples of size `n`, in blocks that limit the memory."""
         step = max(self.block_size // n, 1)
         for start in range(0, repeats, step):
             yield self.draw(min(step, repeats - start), n, rng)
 
 
 class FileSource(SampleSource):
-    """Samples drawn from the rows of predictions, with or without replacement."""
+    """Random samples of the rows of a data set, with or without replacement."""
 
     def __init__(self, data: ScoredData, *, replace: bool = False) -> None:
         self.name = data.name
@@ -187,17 +187,18 @@ class FileSource(SampleSource):
         }
 
     def _areas_of_all_rows(self, ranks: IntArray, loss: FloatArray) -> TrueAreas:
-        """Compute the true areas from all rows.
+        """Compute the true areas, which are those of all rows.
 
-        Without replacement, the true AURC is the plug-in estimate. With replacement, it is the
-        limit of the plug-in estimate for large samples.
+        For sampling without replacement, the true AURC is the plug-in estimate on all rows. For
+        sampling with replacement, it is the limit of the plug-in estimate as the sample size
+        increases.
         """
         if self._replace:
             return TrueAreas(population_aurc(ranks, loss), augrc(ranks, loss))
         return TrueAreas(aurc(ranks, loss, estimator="plugin"), augrc(ranks, loss))
 
     def true_areas(self, score: str, loss: str) -> TrueAreas:
-        """Return the areas of all rows for a score and a loss."""
+        """Return the areas of the complete data set for a pair of score and loss."""
         return self._true_areas[score, loss]
 
     def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, OrderedBlock]:
@@ -210,7 +211,7 @@ class FileSource(SampleSource):
         return {score: self._order(ranks, rows) for score, ranks in self._ranks.items()}
 
     def _order(self, ranks: IntArray, rows: IntArray) -> OrderedBlock:
-        """Sort the drawn rows of each sample by rank."""
+        """Sort the rows of each sample by rank."""
         # Sorting integer keys of rank and row is many times faster than an argsort.
         keys = np.sort(ranks[rows] * self.size + rows, axis=1)
         sorted_ranks, sorted_rows = np.divmod(keys, self.size)
@@ -219,7 +220,7 @@ class FileSource(SampleSource):
 
 
 class PopulationSource(SampleSource):
-    """Independent samples of a population with exact true values."""
+    """Independent samples of a population whose true areas are known exactly."""
 
     def __init__(self, name: str, population: Population) -> None:
         self.name = name
@@ -230,7 +231,7 @@ class PopulationSource(SampleSource):
         self._population = population
 
     def true_areas(self, score: str, loss: str) -> TrueAreas:
-        """Return the exact areas of the population."""
+        """Return the true areas of the population."""
         del score, loss
         return TrueAreas(self._population.aurc(), self._population.augrc)
 
@@ -241,7 +242,7 @@ class PopulationSource(SampleSource):
 
 
 class LogitSource(SampleSource):
-    """Independent samples of a population of labeled class scores, sorted by several scores.
+    """Independent samples of class scores and labels, sorted by several confidence scores.
 
     The losses are "zero_one" and "cross_entropy".
     """
@@ -262,20 +263,20 @@ class LogitSource(SampleSource):
         self._true_values: dict[tuple[str, str], Truth] = {}
 
     def true_areas(self, score: str, loss: str) -> TrueAreas:
-        """Estimate the areas from a large sample, with losses averaged over the possible labels."""
+        """Estimate the true areas from a large sample, with expected losses over the labels."""
         true_values = self._estimate_true_values(score, loss)
         return TrueAreas(true_values.aurc, true_values.augrc)
 
     @property
     def max_relative_error(self) -> float:
-        """Largest relative standard error of the estimated true AURCs."""
+        """Largest relative standard error among the estimated true AURCs."""
         true_values = [
             self._estimate_true_values(score, loss) for score in self.scores for loss in self.losses
         ]
         return max(estimate.aurc_error / estimate.aurc for estimate in true_values)
 
     def _estimate_true_values(self, score: str, loss: str) -> Truth:
-        """Estimate the true values for a score and a loss, once per source."""
+        """Estimate the true areas for a pair of score and loss when they are first requested."""
 
         def confidence(z: FloatArray) -> Array:
             # Confidence scores do not depend on the labels.
@@ -303,7 +304,7 @@ class LogitSource(SampleSource):
 
 
 def order_samples(confidence: Array, loss: Mapping[str, FloatArray], n: int) -> OrderedBlock:
-    """Divide values into samples of size `n` and sort each sample by ascending confidence."""
+    """Divide values into samples of size `n`, and sort each sample by ascending confidence."""
     table = confidence.reshape(-1, n)
     order = np.argsort(table, axis=1, kind="stable")
     ascending = np.take_along_axis(table, order, axis=1)
@@ -315,7 +316,7 @@ def order_samples(confidence: Array, loss: Mapping[str, FloatArray], n: int) -> 
 
 
 def ties_with_previous(ascending: Array) -> BoolArray | None:
-    """Return a mask of the entries that equal the previous entry of a sorted row, or None."""
+    """Return a mask of entries that equal the previous entry of a row, or None without ties."""
     is_equal = ascending[:, 1:] == ascending[:, :-1]
     if not is_equal.any():
         return None

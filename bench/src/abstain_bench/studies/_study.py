@@ -1,4 +1,4 @@
-"""Define the entries, the results and the catalogue of studies."""
+"""Define the entries, results and catalogue of studies."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,10 +31,10 @@ class StudyResult(NotebookDisplay):
     name, title, question : str
         Name, title and research question of the study.
     parameters : mapping from str to value
-        Parameters of the run. Values are numbers, texts, a timedelta, or tuples of these types.
+        Parameters of the run. A value is a number, a text, a timedelta, or a tuple of these.
     tables : mapping from str to rows
-        Tables by name. The first table is tidy and contains all numbers. The other tables are
-        summaries. A row maps each column to a number, a text, a boolean or None.
+        Tables by name. The first table contains all numbers in tidy form, one per row. The other
+        tables are summaries. Each row maps column names to numbers, texts, booleans or None.
     figures : mapping from str to figure
         Displays of `abstain.plots` by name. Names contain letters, digits and hyphens.
     notes : tuple of str or Note
@@ -48,8 +48,8 @@ class StudyResult(NotebookDisplay):
     captions : mapping from str to str
         Captions of tables and figures, by name.
     main_tables : tuple of str
-        Names of the tables that the terminal and the page display. The page displays the remaining
-        tables collapsed. By default, these are all tables except the first, or the only table.
+        Names of the tables that the terminal and the page display. The page displays all other
+        tables in collapsed form. The default is all tables except the first, or the only table.
     glossary : mapping from str to str
         Definitions by term.
     labels : mapping from str to str
@@ -79,7 +79,7 @@ class StudyResult(NotebookDisplay):
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self, table: str | None = None) -> Sequence[Row]:
-        """Return the rows of a table, by default the first table."""
+        """Return the rows of the named table, by default the first table."""
         name = next(iter(self.tables)) if table is None else table
         if name not in self.tables:
             raise UnknownNameError(
@@ -88,7 +88,7 @@ class StudyResult(NotebookDisplay):
         return self.tables[name]
 
     def frame(self, table: str | None = None, *, backend: Backend = "polars") -> AnyFrame:
-        """Return a table as a dataframe, by default the first table."""
+        """Return the named table as a dataframe, by default the first table."""
         return frame_from_rows([dict(row) for row in self.rows(table)], backend)
 
     @property
@@ -100,7 +100,7 @@ class StudyResult(NotebookDisplay):
 
 @dataclass(frozen=True)
 class StudyOption:
-    """A command-line option for a parameter of the function of a study."""
+    """Command-line option for one parameter of a study function."""
 
     #: Name of the parameter.
     name: str
@@ -120,7 +120,7 @@ class StudyEntry:
     Attributes
     ----------
     name : str
-        Name in the command ``abstain study NAME``.
+        Name of the study, as in ``abstain study NAME``.
     title : str
         Display title.
     question : str
@@ -128,13 +128,14 @@ class StudyEntry:
     source : str
         Publication.
     run : callable
-        Function that returns a `StudyResult`. All parameters have defaults. The command derives its
-        options from the annotations and the docstring. The docstring also contains a rubric
-        "Captions" of tables and figures, and a rubric "Glossary". A positional parameter `data`
-        receives the files of predictions.
+        Function that returns a `StudyResult`. All parameters have defaults. The command-line
+        options are derived from the annotations and the docstring of the function. The docstring
+        also contains the rubric "Captions" for tables and figures, and the rubric "Glossary". If
+        there is a positional parameter `data`, it receives the predictions that are read from
+        files.
     job_folders : tuple of str
-        Subfolders of the results that contain finished jobs. If there are any, `run` also accepts
-        `out` and `on_outcome`, and its table "jobs" contains the status of each job.
+        Subfolders of the results that contain finished jobs. If this is not empty, `run` also
+        accepts `out` and `on_outcome`, and its table "jobs" contains the status of each job.
     quick : mapping from str to value
         Parameters for the option ``--quick``, with which a run takes seconds.
     configuration : callable or None
@@ -164,12 +165,12 @@ class StudyEntry:
 
     @property
     def reads_files(self) -> bool:
-        """Whether the study has a positional parameter `data` for files of predictions."""
+        """Whether the study has a positional parameter `data` for predictions from files."""
         return any(_is_data(argument) for argument in signature(self.run).parameters.values())
 
     @cached_property
     def options(self) -> tuple[StudyOption, ...]:
-        """Command-line options, which are derived from the signature and docstring of `run`."""
+        """Command-line options that are derived from the signature and the docstring of `run`."""
         descriptions: dict[str, str] = {}
         for parameter in parse(self.run.__doc__ or "").params:
             for name in parameter.arg_name.split(", "):
@@ -182,7 +183,7 @@ class StudyEntry:
 
     @cached_property
     def captions(self) -> dict[str, str]:
-        """Mapping from names of tables and figures to captions in the docstring of `run`."""
+        """Captions of tables and figures by name, from the docstring of `run`."""
         captions = {OVER_MODELS: OVER_MODELS_CAPTION}
         for names, text in _read_definitions(self.run.__doc__, "Captions").items():
             captions |= dict.fromkeys(names.split(", "), text)
@@ -190,18 +191,18 @@ class StudyEntry:
 
     @cached_property
     def glossary(self) -> dict[str, str]:
-        """Definitions by term, from the docstring of `run` and the attribute `terms`."""
+        """Definitions of terms, from the docstring of `run` and the attribute `terms`."""
         return {**_read_definitions(self.run.__doc__, "Glossary"), **self.terms}
 
     def result(self, **fields: Any) -> StudyResult:
-        """Create a result with the title, source, glossary and captions of this study."""
+        """Create a result with the title, source, glossary and captions of the study."""
         fields["captions"] = {**self.captions, **fields.get("captions", {})}
         shared = ("name", "title", "question", "source", "glossary", "labels")
         return StudyResult(**{name: getattr(self, name) for name in shared} | fields)
 
 
 def _read_definitions(docstring: str | None, title: str) -> dict[str, str]:
-    """Read the terms and their indented definitions below a rubric of a docstring."""
+    """Read terms and their indented definitions under a rubric of a docstring."""
     _, _, section = cleandoc(docstring or "").partition(f"\n.. rubric:: {title}\n\n")
     definitions: dict[str, list[str]] = {}
     lines: list[str] = []
@@ -222,7 +223,7 @@ _SPECIAL_FLAGS = {"rng": "seed", "losses": "loss", "studies": "study"}
 
 
 def _make_option(argument: Parameter, description: str) -> StudyOption:
-    """Create the command-line option for a parameter of the function of a study."""
+    """Create the command-line option for one parameter of a study function."""
     base_type = _option_type(argument.annotation)
     # An option with texts is repeated on the command line, so its name is singular.
     is_repeated = base_type == tuple[str, ...]
@@ -239,9 +240,10 @@ def _make_option(argument: Parameter, description: str) -> StudyOption:
 
 
 def _option_type(annotation: Any) -> Any:
-    """Return the type to which the parser converts an option.
+    """Return the type to which the command-line parser converts an option.
 
-    A sequence becomes a tuple. A union becomes its most specific member of `Path`, `int` and `str`.
+    A sequence becomes a tuple. A union is converted to the most specific of the types `Path`, `int`
+    and `str`.
     """
     members = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
     for member in members:
@@ -265,7 +267,7 @@ def require_package(package: str) -> None:
 
 
 def timed(study: Callable[P, StudyResult]) -> Callable[P, StudyResult]:
-    """Measure the duration of a study and store it in the result."""
+    """Measure the duration of a study and store it in its result."""
 
     @wraps(study)
     def run(*args: P.args, **kwargs: P.kwargs) -> StudyResult:

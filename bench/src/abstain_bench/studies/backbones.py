@@ -1,4 +1,4 @@
-"""Compare networks over all confidence scores and distribution shifts."""
+"""Compare networks over many confidence scores and distribution shifts."""
 
 import itertools
 from collections import Counter
@@ -37,7 +37,7 @@ _TITLES: Final = {
 
 @timed
 def study_backbones(*, runs: Sequence[str | Path] = ()) -> StudyResult:
-    """Compare networks over all confidence scores and distribution shifts.
+    """Compare networks over many confidence scores and distribution shifts.
 
     The study answers the question: does a larger network have a lower AURC because its accuracy is
     higher, or because its failures are ranked better?
@@ -45,9 +45,8 @@ def study_backbones(*, runs: Sequence[str | Path] = ()) -> StudyResult:
     Parameters
     ----------
     runs : sequence of str or Path, optional
-        Folders of runs of `abstain benchmark run`, at least two. The folders contain runs of
-        different models. By default, the study compares the CNN and the ViT in the published
-        tables.
+        Folders of runs of `abstain benchmark run`, at least two. Each folder contains the runs of a
+        different model. The default is the comparison of a CNN with a ViT in the published tables.
 
     Returns
     -------
@@ -63,9 +62,10 @@ def study_backbones(*, runs: Sequence[str | Path] = ()) -> StudyResult:
 
     Notes
     -----
-    As in the paper, a box of the figure shows all scores and studies of a data set. Networks may
-    have different scores. In the published tables, the CNN has 12 scores and the ViT has 9. Paired
-    comparisons use only the common scores. The study evaluates each folder once.
+    As in the paper, each box of the figure summarizes all scores and studies of a data set.
+    Networks may have different scores. The published tables contain 12 scores for the CNN and 9 for
+    the ViT. Paired comparisons use only the scores that both networks have. The study evaluates
+    each folder once.
 
     References
     ----------
@@ -111,7 +111,7 @@ def study_backbones(*, runs: Sequence[str | Path] = ()) -> StudyResult:
 
 
 def _published_rows() -> Iterator[dict[str, Any]]:
-    """Yield a row for each cell of the published tables."""
+    """Yield a row for each number in the published tables."""
     for metric, number in _TABLES.items():
         for cell in table(f"fd_shifts_table_{number}"):
             yield {
@@ -125,7 +125,7 @@ def _published_rows() -> Iterator[dict[str, Any]]:
 
 
 def _evaluate_runs(folders: Sequence[str | Path]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each score and metric in the headline studies of each folder."""
+    """Yield a row for each score and metric in each headline study of each folder."""
     from abstain_bench.results import results_of
     from abstain_bench.runs.store import Store
 
@@ -150,7 +150,7 @@ def _evaluate_runs(folders: Sequence[str | Path]) -> Iterator[dict[str, Any]]:
 
 
 def _headline_estimates(results: "BenchmarkResults") -> Iterator[tuple[str, "Estimate"]]:
-    """Yield the name of each headline study with its estimates, which are means over the seeds."""
+    """Yield each headline study with its estimates, averaged over the seeds."""
     headline = {study.name for study in results.headline}
     has_one_seed = len(results.facts["seeds"]) == 1
     for comparison in results.comparisons.values():
@@ -161,7 +161,7 @@ def _headline_estimates(results: "BenchmarkResults") -> Iterator[tuple[str, "Est
 
 
 def _quartiles(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yield the quartiles over scores and studies for each data set, metric and network."""
+    """Yield quartiles over scores and studies for each data set, metric and network."""
     finite = [row for row in rows if np.isfinite(row["value"])]
     for (data, metric, network), group in group_rows(finite, "data", "metric", "network").items():
         values = [row["value"] for row in group]
@@ -178,7 +178,7 @@ def _quartiles(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 
 def _summarize(rows: Sequence[Row], quartiles: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Compare each network with the first network, for each data set and metric."""
+    """Compare every network with the first network, for each data set and metric."""
     medians = {(row["data"], row["metric"], row["network"]): row["median"] for row in quartiles}
     first, *others = unique_values(rows, "network")
     for (data, metric), group in group_rows(rows, "data", "metric").items():
@@ -207,7 +207,7 @@ def _is_better(metric: str, value: float, reference: float) -> bool:
 
 
 def _compare_pairs(rows: Sequence[Row], metric: str, first: str, second: str) -> list[bool]:
-    """Return whether the second network is better for each pair of score and study of both."""
+    """Return whether the second network is better, for each score and study that both have."""
     values: dict[str, dict[tuple[str, str], float]] = {first: {}, second: {}}
     for row in rows:
         if row["network"] in values and np.isfinite(row["value"]):
@@ -220,7 +220,7 @@ def _compare_pairs(rows: Sequence[Row], metric: str, first: str, second: str) ->
 
 
 def _figure(rows: Sequence[Row]) -> SpreadDisplay:
-    """Plot the values of each metric, data set and network over scores and studies."""
+    """Plot the distribution of each metric over scores and studies by data set and network."""
     groups = group_rows(rows, "metric", "data", "network")
     panel_order = itertools.product(
         _FIGURE_METRICS, unique_values(rows, "data"), unique_values(rows, "network")
@@ -253,7 +253,7 @@ def _conclusions(summary: Sequence[Row]) -> Iterator[str]:
 
 
 def _conclude_metric(rows: Sequence[Row], metric: str, networks: str) -> str:
-    """Report the numbers of data sets and of pairs for which the second network is better."""
+    """Report for how many data sets and pairs the second network is better."""
     better = [row["data"] for row in rows if row["second_better"]]
     worse = [row["data"] for row in rows if not row["second_better"]]
     n_better = sum(row["pairs_better"] for row in rows)
@@ -267,7 +267,7 @@ def _conclude_metric(rows: Sequence[Row], metric: str, networks: str) -> str:
 
 
 def _conclude_reason(rows: Sequence[Row], networks: str) -> str:
-    """Report whether accuracy or failure AUROC changes more between the networks."""
+    """Report whether the accuracy or the failure AUROC differs more between the networks."""
     changes = []
     for group in group_rows(rows, "data").values():
         change_by_metric = {

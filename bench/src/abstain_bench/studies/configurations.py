@@ -1,4 +1,4 @@
-"""Compare training configurations by risk at fixed coverages and by failure AUROC."""
+"""Compare training configurations by selective risk at fixed coverages and failure AUROC."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -45,7 +45,7 @@ def study_configurations(
     scores: Sequence[str] = SCORES,
     coverages: Sequence[float] = COVERAGES,
 ) -> StudyResult:
-    """Compare training configurations by risk at fixed coverages and by failure AUROC.
+    """Compare training configurations by selective risk at fixed coverages and failure AUROC.
 
     The study answers the question: do two training configurations perform equally, and does this
     hold for all runs?
@@ -53,11 +53,11 @@ def study_configurations(
     Parameters
     ----------
     runs : sequence of str or Path, optional
-        Folders of runs. Each combination of training objective and setting is a configuration. By
-        default, the study compares the configurations in the published tables 14 to 16.
+        Folders of runs. A configuration is a combination of training objective and setting. The
+        default is the comparison of the configurations in the published tables 14 to 16.
     scores : sequence of str, optional
-        Confidence scores to evaluate. Runs without a score omit it. By default, the study evaluates
-        the scores of the paper.
+        Confidence scores to evaluate. Runs without a score omit it. The default is the scores of
+        the paper.
     coverages : sequence of float, default=(1, 0.95, 0.9, 0.85, 0.8, 0.75)
         Coverages of the selective risk on i.i.d. data.
 
@@ -71,16 +71,15 @@ def study_configurations(
     Raises
     ------
     InputError
-        If no run has one of the scores.
+        If none of the scores is available in a run.
     DomainError
         If a coverage is not in (0, 1].
 
     Notes
     -----
-    As in the released code, the risk at a coverage is the lowest risk over all thresholds with at
-    least this coverage. Studies of new classes exclude wrong predictions of known classes. Standard
-    deviations use n - 1 degrees of freedom for n runs. The study sorts the samples once for each
-    run, score and study.
+    As in the released code, the risk at a coverage is the lowest risk among all thresholds with at
+    least this coverage. In studies of new classes, wrong predictions of known classes are excluded.
+    Standard deviations over n runs use n - 1 degrees of freedom.
 
     References
     ----------
@@ -137,12 +136,12 @@ def study_configurations(
 def _row(
     measure: str, value: float, *, coverage: float | None = None, sd: float | None = None
 ) -> dict[str, Any]:
-    """Return the columns that contain a number and its kind."""
+    """Return the table columns for one number and its kind."""
     return {"measure": measure, "coverage": coverage, "value": value, "sd": sd}
 
 
 def _published_rows() -> Iterator[dict[str, Any]]:
-    """Yield a row for each cell of tables 14 to 16."""
+    """Yield a row for each number in tables 14 to 16."""
     for number in (14, 15, 16):
         for cell in table(f"fd_shifts_table_{number}"):
             block = cell["block"] or _table_15_configuration(cell["printed"])
@@ -157,7 +156,7 @@ def _published_rows() -> Iterator[dict[str, Any]]:
 
 
 def _published_number(cell: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the number in a cell, with its kind, coverage and standard deviation."""
+    """Return the number in a cell with its kind, coverage and standard deviation."""
     sd = float(cell["spread"]) / 100 if cell["spread"] else None
     percent = cell["metric"].partition("@")[2].removesuffix("cov")
     if percent:
@@ -167,7 +166,7 @@ def _published_number(cell: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _table_15_configuration(printed: str) -> str:
-    """Return the training configuration of a row of table 15."""
+    """Return the training configuration for a row of table 15."""
     if "ours" in printed:
         return "ours"
     version = "improved" if "improved" in printed else "baseline"
@@ -177,7 +176,7 @@ def _table_15_configuration(printed: str) -> str:
 def _evaluate_folders(
     folders: Sequence[str | Path], scores: Sequence[str], coverages: Sequence[float]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the numbers of all tested runs in the folders."""
+    """Yield the metrics of all tested runs in the folders."""
     from abstain_bench.runs.store import Store
 
     for folder in folders:
@@ -192,7 +191,7 @@ def _evaluate_folders(
 def _evaluate_run(
     store: Any, run: Any, scores: Sequence[str], coverages: Sequence[float]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the numbers of a run for each headline study and score."""
+    """Yield the metrics of a run for each headline study and score."""
     from abstain_bench.runs.methods import METHODS
     from abstain_bench.runs.studies import concatenate_scores, studies_of, study_loss
 
@@ -214,7 +213,7 @@ def _evaluate_run(
 def _evaluate_score(
     confidence: FloatArray, losses: Any, study_kind: str, coverages: Sequence[float]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the failure AUROC and, for i.i.d. data, the accuracy and the selective risks."""
+    """Yield the failure AUROC and, without shift, the accuracy and the selective risks."""
     yield _row(_AUROC, float(failure_auroc(confidence, losses.loss, weight=losses.weight)))
     if study_kind == _IID and coverages:
         yield _row(_ACCURACY, 1 - float(np.mean(losses.loss)))
@@ -228,7 +227,7 @@ def _with_measure(rows: Sequence[Row], measure: str) -> list[Row]:
 
 
 def _mean_risks(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yield the mean risk over the runs at each coverage, for each configuration and score."""
+    """Yield the mean selective risk over runs at each coverage, by configuration and score."""
     risk_rows = _with_measure(rows, _RISK)
     for (configuration, score), group in group_rows(risk_rows, "configuration", "score").items():
         means = {}
@@ -239,7 +238,7 @@ def _mean_risks(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 
 def _summarize_aurocs(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yield the failure AUROC as mean and SD over the runs, and of the most accurate run."""
+    """Yield the mean and SD of the failure AUROC, and its value for the most accurate run."""
     keys = ("configuration", "score", "study")
     published_best = group_rows(_with_measure(rows, _BEST_RUN_AUROC), *keys)
     for key, group in group_rows(_with_measure(rows, _AUROC), *keys).items():
@@ -261,7 +260,7 @@ def _summarize_aurocs(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 
 def _most_accurate_run(rows: Sequence[Row], configuration: str, score: str) -> str | None:
-    """Return the run with the highest accuracy, or None if no row contains an accuracy."""
+    """Return the run with the highest accuracy, or None if no accuracy is available."""
     accuracies = {
         row["run"]: row["value"]
         for row in _with_measure(rows, _ACCURACY)
@@ -271,7 +270,7 @@ def _most_accurate_run(rows: Sequence[Row], configuration: str, score: str) -> s
 
 
 def _risk_display(risks: Sequence[Row]) -> SeriesDisplay:
-    """Plot the mean risks of each configuration against the coverage."""
+    """Plot the mean selective risk of each configuration against coverage."""
     series = []
     for row in risks:
         risk_by_coverage = {
@@ -292,7 +291,7 @@ def _risk_display(risks: Sequence[Row]) -> SeriesDisplay:
 
 
 def _run_display(rows: Sequence[Row]) -> SpreadDisplay:
-    """Plot the failure AUROC of each run."""
+    """Plot the failure AUROC of each individual run."""
     finite = [row for row in _with_measure(rows, _AUROC) if np.isfinite(row["value"])]
     groups = group_rows(finite, "study", "score", "configuration")
     spreads = []
@@ -303,7 +302,7 @@ def _run_display(rows: Sequence[Row]) -> SpreadDisplay:
 
 
 def _conclude_risks(risks: Sequence[Row]) -> Iterator[str]:
-    """Report the configuration that has the lowest risk at the largest number of coverages."""
+    """Report which configuration has the lowest risk at the most coverages."""
     for score, group in group_rows(risks, "score").items():
         if len(group) < 2:
             continue
@@ -321,7 +320,7 @@ def _conclude_risks(risks: Sequence[Row]) -> Iterator[str]:
 
 
 def _conclude_aurocs(aurocs: Sequence[Row]) -> Iterator[str]:
-    """Compare the two highest failure AUROCs for each score and study with the SD over runs."""
+    """For each score and study, compare the two highest mean failure AUROCs relative to the SD."""
     for (score, study), group in group_rows(aurocs, "score", "study").items():
         if len(group) < 2:
             continue

@@ -1,4 +1,4 @@
-"""Fit the rate of convergence of each estimator of the area under the risk-coverage curve."""
+"""Fit convergence rates of estimators of the area under the risk-coverage curve."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -76,7 +76,7 @@ _FLAT_SLOPE: Final = -0.25
 
 
 class RateFit(NamedTuple):
-    """A rate that is fitted to errors.
+    """A rate of convergence that is fitted to errors.
 
     `slope_of_rate` is the slope of ln rate on ln n over the sample sizes, and `constant` is the
     fitted factor. `misfit` is the chi-squared statistic divided by its degrees of freedom.
@@ -110,7 +110,7 @@ def study_convergence(
     repeats: int | None = None,
     rng: Rng = 0,
 ) -> StudyResult:
-    """Fit the rate of convergence of every estimator.
+    """Fit the rate of convergence of each estimator of the AURC.
 
     The paper proves that the error decreases at least as fast as sqrt(ln n / n). The study answers
     the question: does the error decrease faster?
@@ -119,19 +119,21 @@ def study_convergence(
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
         Predictions whose rows are drawn with replacement. The true value is the limit of the
-        plug-in estimate.
+        plug-in estimate for large samples.
     populations : sequence of str, Population or LogitPopulation, optional
-        Simulated populations (``abstain list populations``) with exact true values. If neither
-        `data` nor `populations` is passed, the study uses three populations.
+        Simulated populations (``abstain list populations``) with exact true values. The default is
+        three simulated populations if neither `data` nor `populations` is set.
     scores : sequence of str, optional
-        Scores of the data (``abstain list scores``). By default, the six scores of the paper.
+        Scores of the data (``abstain list scores``). The default is the six scores that the paper
+        evaluates.
     losses : sequence of str, optional
-        Losses of the data. By default, zero_one and, for data with class scores, cross_entropy.
+        Losses of the data. The default is zero_one and, if the data have class scores, also
+        cross_entropy.
     sizes : sequence of int, default=(32, 128, ..., 131072)
         At least 3 sample sizes of at least 8.
     repeats : int, optional
-        Number of samples of each size, at least 2. By default, two million divided by the size, but
-        at least 64 and at most 2000.
+        Number of samples of each size, at least 2. The default is two million divided by the sample
+        size, limited to the range from 64 to 2000.
     rng : int, numpy.random.Generator or None, default=0
         Seed or generator of all random numbers; None for fresh entropy.
 
@@ -145,13 +147,13 @@ def study_convergence(
     Raises
     ------
     InputError
-        If a name is unknown or there are fewer than 3 sizes.
+        If a name does not exist or there are fewer than 3 sizes.
 
     Notes
     -----
-    The study fits a line to ln RMSE by weighted least squares. The weights are inverse squared
-    Monte-Carlo standard errors. If the residuals are larger than these standard errors, the
-    interval is widened. The study sorts two million numbers for each size and score.
+    A line is fitted to ln RMSE against ln n by weighted least squares. Each weight is the inverse
+    of the squared Monte-Carlo standard error. If the residuals exceed these standard errors, the
+    interval is widened accordingly.
 
     References
     ----------
@@ -209,12 +211,12 @@ def study_convergence(
 
 
 def _default_repeats(n: int) -> int:
-    """Return the default number of samples of size `n`."""
+    """Return the default number of repetitions for sample size `n`."""
     return int(np.clip(_N_VALUES // n, _MIN_REPEATS, _MAX_REPEATS))
 
 
 def _fit_cases(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Fit the rates of convergence for each combination of data set, loss, score and estimator.
+    """Fit convergence rates for each combination of data set, loss, score and estimator.
 
     Returns
     -------
@@ -250,9 +252,9 @@ def _fit_cases(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
 
 
 def fit(sizes: FloatArray, errors: FloatArray, log_errors: FloatArray) -> Fit:
-    """Fit a power law and both rates to errors by weighted least squares.
+    """Fit a power law and two theoretical rates to errors by weighted least squares.
 
-    `log_errors` contains the standard errors of ln error. If an error is 0, all results are NaN.
+    `log_errors` contains the standard errors of ln error. If any error is 0, all results are NaN.
 
     Examples
     --------
@@ -286,7 +288,7 @@ def fit(sizes: FloatArray, errors: FloatArray, log_errors: FloatArray) -> Fit:
 def _fit_rate(
     log_rate: FloatArray, log_n: FloatArray, log_error: FloatArray, weight: FloatArray
 ) -> RateFit:
-    """Fit the constant factor of a rate to errors."""
+    """Fit the constant factor of a theoretical rate of convergence to errors."""
     log_constant = np.average(log_error - log_rate, weights=weight)
     weighted_squares = weight * (log_error - log_rate - log_constant) ** 2
     misfit = float(weighted_squares.sum() / (log_error.size - 1))
@@ -300,7 +302,7 @@ def _slope(x: FloatArray, y: FloatArray, weight: FloatArray) -> float:
 
 
 def _classify(power_law: Fit) -> str:
-    """Return the rates whose slope is in the interval of the fitted slope, or its position."""
+    """Return the rates that agree with the fitted slope, or the relation of the slope to them."""
     rate_slopes = {name: rate.slope_of_rate for name, rate in power_law.rates.items()}
     if not np.isfinite(power_law.low + power_law.high):
         return "no error at some size"
@@ -319,7 +321,7 @@ def _classify(power_law: Fit) -> str:
 
 
 def _figures(rows: Sequence[Row]) -> dict[str, Any]:
-    """Plot the RMSE, and the RMSE divided by sqrt(ln n / n), against the sample size."""
+    """Plot the RMSE against the sample size, unscaled and divided by sqrt(ln n / n)."""
     # Panel titles contain only the columns in which the cases differ.
     columns = [key for key in ("data", "score", "loss") if len(unique_values(rows, key)) > 1]
 
@@ -367,7 +369,7 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------ conclusions
 def _conclusions(rates: Sequence[Row], fits: Sequence[Row]) -> Iterator[str]:
-    """Report the slopes of consistent and other estimators, and cases without a slope."""
+    """Report the slopes of consistent and of other estimators, and the cases without a slope."""
     with_slope = [row for row in rates if np.isfinite(row["slope"])]
     consistent = [row for row in with_slope if row["estimator"] not in INCONSISTENT]
     if consistent:
@@ -387,7 +389,7 @@ def _conclusions(rates: Sequence[Row], fits: Sequence[Row]) -> Iterator[str]:
 
 
 def _compare_rates(consistent: Sequence[Row], fits: Sequence[Row]) -> Iterator[str]:
-    """Report which rate fits the errors of the consistent estimators better."""
+    """Report which rate fits the errors of consistent estimators better."""
     finite_fits = [
         row for row in fits if row["estimator"] not in INCONSISTENT and np.isfinite(row["misfit"])
     ]

@@ -1,4 +1,4 @@
-"""Measure the effect of label errors on AURC, AUGRC and failure AUROC."""
+"""Measure the effect of wrong labels on AURC, AUGRC and failure AUROC."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def study_label_noise(
     n: int = 10_000,
     rng: Rng = 0,
 ) -> StudyResult:
-    """Compare metrics on original labels with metrics on corrected labels.
+    """Compare metrics for the original labels with metrics for the corrected labels.
 
     The study answers the questions: how many silent failures are label errors, and which metric
     changes most when label errors are corrected?
@@ -67,15 +67,15 @@ def study_label_noise(
     Parameters
     ----------
     file : str or Path, optional
-        File of predictions with two columns or arrays of labels. By default, the study simulates
-        class scores and replaces a share of the labels by other classes.
+        File of predictions with two columns (or arrays) of labels. By default, class scores are
+        simulated, and a fraction of the labels is replaced at random.
     label : str, optional
-        Column with the original labels. By default, the column is detected by its name.
+        Column with the original labels. By default, the column is found by its name.
     corrected : str, default="corrected_labels"
         Column with the corrected labels.
     scores : sequence of str, optional
-        Scores of the file. By default, the scores of Zhou et al. that apply. If none applies, the
-        confidence scores in the file.
+        Scores of the file. The default is the scores of the study ``estimators`` that apply. If
+        none applies, the default is the scores stored in the file.
     noise : float, default=0.01
         Share of wrong labels in the simulation, from 0 to 1.
     n : int, default=10000
@@ -93,16 +93,16 @@ def study_label_noise(
     Raises
     ------
     InputError
-        If both columns of labels are equal, or if `noise` or `n` is out of range.
+        If both label columns are identical, or if `noise` or `n` is out of range.
     UnknownNameError
-        If a column or score does not exist.
+        If a column or a score does not exist.
 
     Notes
     -----
-    A label error is a failure by the original labels and a success by the corrected labels. A
-    hidden failure is a success by the original labels and a failure by the corrected labels. Few
-    hidden failures are detected if only labels that differ from predictions were corrected. The
-    study sorts the samples once for each score and metric.
+    A label error is a prediction that is wrong by the original label and correct by the corrected
+    label. A hidden failure is a prediction that is correct by the original label and wrong by the
+    corrected label. If only labels that differ from predictions were reviewed, few hidden failures
+    are found.
 
     References
     ----------
@@ -168,7 +168,7 @@ _PredictionPair = tuple[Predictions, Predictions]
 
 
 def _read(file: str | Path, label: str | None, corrected: str) -> dict[str, _PredictionPair]:
-    """Read the data sets of a file with the original labels and with the corrected labels."""
+    """Read the predictions of a file with the original and with the corrected labels."""
     from abstain.tables import read_predictions
 
     original = named_datasets(read_predictions(file, label=label))
@@ -187,7 +187,7 @@ def _read(file: str | Path, label: str | None, corrected: str) -> dict[str, _Pre
 
 
 def _simulate(n: int, noise: float, rng: Rng) -> _PredictionPair:
-    """Simulate class scores and labels, and replace labels with probability `noise`."""
+    """Simulate class scores and labels, and replace each label with probability `noise`."""
     sample_rng, noise_rng = as_generator(rng).spawn(2)
     sample = logits().sample_logits(n, rng=sample_rng)
     n_classes = sample.logits.shape[1]
@@ -203,7 +203,7 @@ def _simulate(n: int, noise: float, rng: Rng) -> _PredictionPair:
 # ------------------------------------------------------------------------------ one score
 @dataclass(frozen=True, eq=False)
 class LabeledScore:
-    """A confidence score of a data set with the losses by both kinds of labels.
+    """A confidence score of one data set, with its losses for both sets of labels.
 
     Attributes
     ----------
@@ -223,26 +223,26 @@ class LabeledScore:
 
     @cached_property
     def is_label_error(self) -> BoolArray:
-        """Mask of failures by the original labels that are successes by the corrected labels."""
+        """Mask of failures by the original label that are successes by the corrected label."""
         return np.asarray((self.original.loss > 0) & (self.corrected.loss == 0))
 
     @cached_property
     def is_hidden_failure(self) -> BoolArray:
-        """Mask of successes by the original labels that are failures by the corrected labels."""
+        """Mask of successes by the original label that are failures by the corrected label."""
         return np.asarray((self.original.loss == 0) & (self.corrected.loss > 0))
 
     def label_error_share(self, area: str) -> float:
-        """Return the share of label errors in an area that is computed by the original labels."""
+        """Return the fraction of an area that label errors contribute."""
         contributions = np.asarray(compute_contributions(self.original, area))
         return float(contributions[self.is_label_error].sum() / contributions.sum())
 
     @cached_property
     def order(self) -> IntArray:
-        """Indices that sort the samples by descending confidence, with ties in original order."""
+        """Indices that sort the samples by descending confidence; ties keep their order."""
         return np.asarray(np.argsort(-self.original.confidence, kind="stable"))
 
     def count_silent_failures(self) -> Iterator[dict[str, Any]]:
-        """Yield a row with the numbers of failures and of label errors for each coverage."""
+        """Yield a row for each coverage with the numbers of accepted failures and label errors."""
         for coverage in _COVERAGES:
             accepted = self.order[: max(round(coverage * self.original.n_rows), 1)]
             n_failures = int(np.count_nonzero(self.original.loss[accepted]))
@@ -278,7 +278,7 @@ def _score_cases(
 
 
 def _metric_rows(cases: Sequence[LabeledScore]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each metric and score of a data set."""
+    """Yield a row for each combination of metric, data set and score."""
     for metric in _METRICS:
         values = np.array([
             [float(metric.compute(scored).value) for scored in (case.original, case.corrected)]
@@ -305,7 +305,7 @@ def _metric_rows(cases: Sequence[LabeledScore]) -> Iterator[dict[str, Any]]:
 
 # --------------------------------------------------------------------------------- figures
 def _figures(cases: Sequence[LabeledScore], silent: Sequence[Row]) -> dict[str, SeriesDisplay]:
-    """Plot the share of label errors and the risks by coverage, for one score of each data set."""
+    """Plot label errors and risks against coverage, for the first score of each data set."""
     rows_by_case = group_rows(silent, "data", "score")
     shares = []
     curves = []
@@ -332,7 +332,7 @@ def _figures(cases: Sequence[LabeledScore], silent: Sequence[Row]) -> dict[str, 
 
 
 def _first_cases(cases: Sequence[LabeledScore]) -> list[LabeledScore]:
-    """Return the case with the first score of each data set."""
+    """Return the first score of each data set."""
     first: dict[str, LabeledScore] = {}
     for case in cases:
         first.setdefault(case.data, case)
@@ -340,7 +340,7 @@ def _first_cases(cases: Sequence[LabeledScore]) -> list[LabeledScore]:
 
 
 def _risk_curve(scored: Scored, kind: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the coverages and the risks of a curve of the selective or generalized risk."""
+    """Return the coverages and the selective or generalized risks of a risk-coverage curve."""
     curve = thin(risk_coverage_curve(scored.confidence, scored.loss))
     coverage: FloatArray = np.asarray(curve.coverage)
     risk = np.asarray(curve.risk)
@@ -351,7 +351,7 @@ def _risk_curve(scored: Scored, kind: str) -> tuple[tuple[float, ...], tuple[flo
 
 # ------------------------------------------------------------------------------ conclusions
 def _conclusions(cases: Sequence[LabeledScore], results: Sequence[Row]) -> Iterator[str]:
-    """Yield conclusions about the first score of each data set, and about the ranks."""
+    """Yield conclusions about the first score of each data set and about the ranks."""
     rows_by_data = group_rows(results, "data")
     for case in _first_cases(cases):
         rows = rows_by_data[case.data]
@@ -362,7 +362,7 @@ def _conclusions(cases: Sequence[LabeledScore], results: Sequence[Row]) -> Itera
 
 
 def _conclude_label_errors(case: LabeledScore) -> str:
-    """Report the numbers of changed labels, label errors and hidden failures."""
+    """Report how many labels changed, and how many label errors and hidden failures there are."""
     n_failures = int(np.count_nonzero(case.original.loss))
     n_errors = int(np.count_nonzero(case.is_label_error))
     n_hidden = int(np.count_nonzero(case.is_hidden_failure))
@@ -380,7 +380,7 @@ def _conclude_label_errors(case: LabeledScore) -> str:
 
 
 def _conclude_changes(case: LabeledScore, row_by_metric: Mapping[str, Row]) -> str:
-    """Report the relative changes of both areas and of the error rate."""
+    """Report the relative change of AURC, AUGRC and error rate."""
     aurc, augrc = (row_by_metric[metric.title] for metric in _AREAS)
     larger = aurc if abs(aurc["change"]) > abs(augrc["change"]) else augrc
     error_rate_change = case.corrected.loss.mean() / case.original.loss.mean() - 1
@@ -396,7 +396,7 @@ def _conclude_changes(case: LabeledScore, row_by_metric: Mapping[str, Row]) -> s
 
 
 def _conclude_ranks(data: str, rows: Sequence[Row]) -> str:
-    """Report for each metric how many scores have another rank by the corrected labels."""
+    """Report for each metric how many scores change their rank."""
     n_scores = len(unique_values(rows, "score"))
     counts = []
     for metric, group in group_rows(rows, "metric").items():

@@ -44,22 +44,24 @@ def study_population_forms(
     sizes: Sequence[int] = (1000, 10_000),
     rng: Rng = 0,
 ) -> StudyResult:
-    """Compare the reweighted form of the AURC with the definition of the AURC on many data sets.
+    """Compare a reweighted formula of the population AURC with its definition.
 
     The study answers the question: does the mean of the rank-weighted losses equal the mean
-    selective risk? A case is a combination of file, split (``--by``), score and loss.
+    selective risk? A case is one combination of file, split (``--by``), score and loss.
 
     Parameters
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
-        Predictions. The rows of each data set are regarded as a population.
+        Predictions. Each data set is treated as a complete population.
     populations : sequence of str, Population or LogitPopulation, optional
-        Populations from which one sample of each size is drawn. If neither `data` nor `populations`
-        is passed, the study uses all populations in ``abstain list populations``.
+        Populations from which one sample of each size is drawn. The default is all populations of
+        ``abstain list populations`` if neither `data` nor `populations` is set.
     scores : sequence of str, optional
-        Scores of the data (``abstain list scores``). By default, the six scores of the paper.
+        Scores of the data (``abstain list scores``). The default is the six scores that the paper
+        evaluates.
     losses : sequence of str, optional
-        Losses of the data. By default, zero_one and, for data with class scores, cross_entropy.
+        Losses of the data. The default is zero_one and, if the data have class scores, also
+        cross_entropy.
     sizes : sequence of int, default=(1000, 10000)
         Sizes of the samples from populations, at least 2.
     rng : int, numpy.random.Generator or None, default=0
@@ -74,13 +76,13 @@ def study_population_forms(
     Raises
     ------
     InputError
-        If a name is unknown or a size is below 2.
+        If a name does not exist or a size is below 2.
 
     Notes
     -----
-    AURC_a is the estimate with log weights, as in the code of the paper. AURC_p is the definition
-    of the AURC. It is the mean of the selective risks at the confidences of all samples. The column
-    "reweighted" contains the limit of AURC_a for large samples.
+    AURC_a is the estimate with logarithmic weights, as in the code of the paper. AURC_p is the AURC
+    according to its definition. AURC_p is the mean of the selective risk over the confidences of
+    all samples. The column "reweighted" contains the limit of AURC_a for large samples.
 
     References
     ----------
@@ -142,7 +144,7 @@ def study_population_forms(
 
 
 def _row(case: ScoredCase) -> dict[str, Any]:
-    """Return a table row with both forms of the AURC and their difference."""
+    """Return a table row with AURC_a, AURC_p and their difference."""
     confidence = case.confidence
     losses = case.losses
     n = losses.size
@@ -168,7 +170,7 @@ def _row(case: ScoredCase) -> dict[str, Any]:
 
 
 def _differences(rows: Sequence[Row]) -> list[Row]:
-    """Summarize the paired differences by sample size, separately for cases with ties."""
+    """Summarize the paired differences by sample size, with and without ties."""
     with_ties = ({**row, "has_ties": row["tied_share"] > 0} for row in rows)
     summary: list[Row] = []
     for (n, has_ties), group in sorted(group_rows(with_ties, "n", "has_ties").items()):
@@ -229,7 +231,7 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _conclusions(rows: Sequence[Row]) -> Iterator[str]:
-    """Report the differences of both forms without ties and with ties."""
+    """Report the difference of the two formulas for cases with and without ties."""
     with_loss = [row for row in rows if row["AURC_p"]]
     without_ties = [row for row in with_loss if row["tied_share"] == 0]
     with_ties = [row for row in with_loss if row["tied_share"] > 0]
@@ -264,14 +266,14 @@ def _absolute_difference(row: Row) -> float:
 
 
 def _largest_difference(rows: Sequence[Row], detail: str = "") -> str:
-    """Format the largest relative difference, with its case and a detail in parentheses."""
+    """Format the largest relative difference, followed by its case in parentheses."""
     row = max(rows, key=_absolute_difference)
     case = row["data"] if row["score"] == UNNAMED else f"{row['data']}, {row['score']}"
     return f"{_absolute_difference(row):.2g} ({case}, n = {row['n']}{detail})"
 
 
 def _note_on_pairing(rows: Sequence[Row]) -> str:
-    """Explain why the unpaired test of the paper is not used, with its p-value for 10% change."""
+    """Explain why the unpaired test in the paper is not used, with its p-value for a 10% change."""
     from scipy.stats import ttest_ind
 
     note = (

@@ -1,4 +1,4 @@
-"""Estimate the expectation of metrics over a posterior from different numbers of draws."""
+"""Estimate posterior expectations of metrics from different numbers of draws."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -59,7 +59,7 @@ def study_posterior(
     repeats: int = 500,
     rng: Rng = 0,
 ) -> StudyResult:
-    """Estimate the expectation of metrics over a posterior from different numbers of draws.
+    """Estimate posterior expectations of metrics from different numbers of draws.
 
     The study answers the questions: what is the expected metric of a model drawn from the
     posterior, how large is its standard error for a number of draws, and how does it differ from
@@ -69,14 +69,14 @@ def study_posterior(
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
         Predictions with Monte-Carlo samples of the class scores (``logit_samples`` or
-        ``probability_samples`` of an .npz file, shape (n, S, K)). By default, a posterior over the
-        weights of a softmax regression is simulated: 2000 samples of 5 classes, 256 draws.
+        ``probability_samples`` of an .npz file, shape (n, S, K)). By default, a posterior over
+        softmax-regression weights is simulated, with 2000 samples, 5 classes and 256 draws.
     score : str, default="msr"
         Confidence score of each draw (``abstain list scores``).
     metrics : sequence of str, default=("aurc_plugin", "augrc")
         Metrics of the catalogue (``abstain list metrics``).
     loss : str, optional
-        Named loss (``abstain list losses``). By default, the loss of the predictions. If the
+        Named loss (``abstain list losses``). The default is the loss of the predictions. If the
         predictions have no loss, the default is "zero_one".
     repeats : int, default=500
         Number of random subsets for each number of draws, at least 2.
@@ -87,21 +87,21 @@ def study_posterior(
     -------
     StudyResult
         Tables "results" (mean and standard deviation of two estimates over subsets of draws) and
-        "expectations"; figures "draws" and "spread". The two estimates are the average metric of
-        the draws and the metric of the mean predictor.
+        "expectations"; figures "draws" and "spread". One estimate is the metric averaged over the
+        draws, and the other is the metric of the averaged predictions.
 
     Raises
     ------
     InputError
-        If there are fewer than 4 draws, or a metric does not apply.
+        If there are fewer than 4 draws or a metric does not apply.
     MissingInputError
-        If data has no Monte-Carlo samples.
+        If the data have no Monte-Carlo samples.
 
     Notes
     -----
-    Subsets are sampled without replacement from the available draws. The largest subset contains
-    all draws, so its standard deviation is 0. The study evaluates each metric once for each draw,
-    and once for each of up to twelve subsets of each size.
+    Subsets are random samples of the available draws without replacement. The largest subset
+    contains all draws, so its standard deviation is 0. Each metric is computed once per draw, and
+    once for up to twelve subsets of each size.
 
     References
     ----------
@@ -175,7 +175,7 @@ def study_posterior(
 
 
 def simulated(n: int, draws: int, *, rng: Rng = 0) -> Predictions:
-    """Simulate the logits of models drawn from a posterior of a softmax regression.
+    """Simulate logits of softmax-regression models that are drawn from a posterior.
 
     Parameters
     ----------
@@ -188,8 +188,8 @@ def simulated(n: int, draws: int, *, rng: Rng = 0) -> Predictions:
     -------
     Predictions
         Predictions with `logit_samples` of shape (n, draws, 5). For each draw, the logits of
-        `abstain.simulate.logits` are multiplied by I + E/4, where E is a matrix of independent
-        standard normal entries.
+        `abstain.simulate.logits` are multiplied by I + E/4, where the entries of the matrix E are
+        independent and standard normal.
 
     Examples
     --------
@@ -225,7 +225,7 @@ def _rows(
     rng: np.random.Generator,
     **options: Any,
 ) -> Iterator[Row]:
-    """Yield a row with both estimates over random subsets for each number of draws."""
+    """Yield a row with both estimates for each number of draws, based on random subsets."""
     # Draws for which the metric is undefined are excluded.
     finite = np.flatnonzero(np.isfinite(expectation.values))
     if finite.size < _MIN_DRAWS:
@@ -260,7 +260,7 @@ def _rows(
 def _mean_predictor_values(
     predictions: Predictions, subsets: IntArray, options: dict[str, Any]
 ) -> FloatArray:
-    """Compute the metric of the mean predictor for each subset of the draws."""
+    """Compute the metric of the averaged predictions for each subset of the draws."""
     has_logits = predictions.logit_samples is not None
     samples_name = "logit_samples" if has_logits else "probability_samples"
     samples = getattr(predictions, samples_name)
@@ -290,7 +290,7 @@ def _summarize(name: str, metric: str, expectation: PosteriorExpectation) -> dic
 def _figures(
     rows: Sequence[Row], expectations: dict[tuple[str, str], PosteriorExpectation]
 ) -> dict[str, Any]:
-    """Plot both estimates, and the standard deviation of the average, by the number of draws."""
+    """Plot both estimates, and the SD of the average, against the number of draws."""
     has_several_data = len({name for name, _ in expectations}) > 1
     metric_series: list[Series] = []
     sd_series: list[Series] = []
@@ -343,7 +343,7 @@ def _figures(
 
 
 def _conclude(name: str, metric: str, expectation: PosteriorExpectation) -> str:
-    """Report the expectation, the metric of the mean predictor, and a standard error."""
+    """Report the expectation, the metric of the averaged predictions, and a standard error."""
     n_draws = int(np.isfinite(expectation.values).sum())
     mean = expectation.mean
     mean_predictor = expectation.mean_predictor_value

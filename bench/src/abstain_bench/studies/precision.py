@@ -1,4 +1,4 @@
-"""Measure how the floating-point precision of the softmax changes the softmax response."""
+"""Measure how the floating-point precision affects the maximum softmax response."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -42,15 +42,15 @@ def study_precision(
     n: int = 20_000,
     rng: Rng = 0,
 ) -> StudyResult:
-    """Measure how the floating-point precision of the softmax changes the softmax response.
+    """Measure how the floating-point precision affects the maximum softmax response.
 
     The study answers the questions: how many confidences are rounded to 1, and how much worse is
-    the ranking? The table "published" contains the numbers of the paper.
+    the ranking? The table "published" contains the corresponding numbers of the paper.
 
     Parameters
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
-        Predictions with logits. By default, logits of ten classes are simulated.
+        Predictions with logits. The default is simulated logits of ten classes.
     temperatures : sequence of float, default=(1, 0.5, 0.25)
         Divisors of the simulated logits. Lower temperatures lead to higher confidences.
     n : int, default=20000
@@ -67,15 +67,15 @@ def study_precision(
     Raises
     ------
     MissingInputError
-        If data have no logits.
+        If the data have no logits.
     InputError
-        If a logit exceeds the range of 16 bits, or if `n` or a temperature is out of range.
+        If a logit is too large for 16 bits, or if `n` or a temperature is out of range.
 
     Notes
     -----
-    As in the released code, the logits are rounded to the precision before the softmax is computed
-    in this precision. The predicted class maximizes the rounded softmax. Logits that a file stores
-    in 16 bits are already rounded. The study computes a softmax and a sort for each precision.
+    As in the released code, logits are rounded before the softmax is computed in the same
+    precision. The predicted class is the class with the largest rounded probability. Logits that
+    are stored in 16 bits were rounded before this study.
 
     References
     ----------
@@ -128,7 +128,7 @@ def study_precision(
 
 
 def _check_logits(name: str, dataset: Predictions) -> _LabeledLogits:
-    """Return the logits and labels of a data set if 16 bits can represent the logits."""
+    """Return the logits and labels of a data set, or raise an error if 16 bits are too few."""
     if not dataset.has_logits or not dataset.has_labels:
         raise MissingInputError(
             f"the precision of a softmax needs logits and labels; {name!r} lacks them"
@@ -146,7 +146,7 @@ def _check_logits(name: str, dataset: Predictions) -> _LabeledLogits:
 def _simulate(
     temperatures: Sequence[float], n: int, seed: int
 ) -> Iterator[tuple[str, _LabeledLogits]]:
-    """Yield the name and the logits of a simulated data set for each temperature."""
+    """Yield the name and the logits of one simulated data set per temperature."""
     for temperature in temperatures:
         # All temperatures use the same random numbers.
         population = logits(_N_CLASSES, separation=_SEPARATION, temperature=temperature)
@@ -155,7 +155,7 @@ def _simulate(
 
 
 def softmax_in(z: Array, precision: Any) -> Array:
-    """Compute the softmax of rounded logits in a floating-point precision."""
+    """Compute the softmax of rounded logits in the given floating-point precision."""
     rounded = z.astype(precision)
     exponentials = np.exp(rounded - rounded.max(axis=1, keepdims=True))
     probabilities: Array = exponentials / exponentials.sum(axis=1, keepdims=True)
@@ -163,7 +163,7 @@ def softmax_in(z: Array, precision: Any) -> Array:
 
 
 def _rows(name: str, z: Array, labels: Array) -> Iterator[dict[str, Any]]:
-    """Yield a row for each precision of the softmax, and a row for the log-odds."""
+    """Yield a row for each precision, and a row in which log-odds are the confidence."""
     for precision, dtype in PRECISIONS.items():
         probabilities = softmax_in(z, dtype)
         confidence = probabilities.max(axis=1)
@@ -194,7 +194,7 @@ def _metrics(confidence: FloatArray, is_failure: Array) -> dict[str, float]:
 
 
 def _published_rows() -> list[dict[str, Any]]:
-    """Return table 2 of the paper with the columns of the table "results"."""
+    """Return table 2 of the paper with the same columns as the table "results"."""
     number_by_column: dict[tuple[str, str], dict[str, float]] = {}
     for cell in table("fd_shifts_table_2"):
         name = f"{cell['classifier']}, {cell['dataset']}"
@@ -215,7 +215,7 @@ def _published_rows() -> list[dict[str, Any]]:
 
 
 def _column(metric: str) -> str:
-    """Return the column of the table "results" for a metric of the published table."""
+    """Return the column of the table "results" that corresponds to a published metric."""
     if metric.startswith("round"):
         return "rounded_to_1"
     columns = {aurc.__name__: "AURC", failure_auroc.__name__: "AUROC_f"}
@@ -223,7 +223,7 @@ def _column(metric: str) -> str:
 
 
 def _rows_by_precision(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
-    """Return the row of each precision for each data set."""
+    """Return the rows of each data set by precision."""
     return {
         name: {row["precision"]: row for row in group}
         for name, group in group_rows(rows, "data").items()
@@ -231,7 +231,7 @@ def _rows_by_precision(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
 
 
 def _aurc_ratio(row_by_precision: Mapping[str, Row], precision: str) -> float:
-    """Divide the AURC in a precision by the AURC in 64 bits."""
+    """Divide the AURC in a given precision by the AURC in 64 bits."""
     reference = row_by_precision["64bit"]["AURC"]
     if not reference:
         return float("nan")
@@ -239,7 +239,7 @@ def _aurc_ratio(row_by_precision: Mapping[str, Row], precision: str) -> float:
 
 
 def _figure(rows: Sequence[Row]) -> SeriesDisplay:
-    """Plot the relative AURC against the share of confidences that are rounded to 1."""
+    """Plot the relative AURC against the fraction of confidences that are rounded to 1."""
     series = []
     for name, row_by_precision in _rows_by_precision(rows).items():
         classifier, _, dataset = name.partition(", ")
@@ -303,7 +303,7 @@ def _conclusions(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _conclude_published(rows: Sequence[Row]) -> str:
-    """Report the relative AURC in 32 bits in the published table."""
+    """Report the relative AURC in 32 bits according to the published table."""
     datasets = _rows_by_precision(rows)
     ranges = []
     for classifier in ("CNN", "ViT"):

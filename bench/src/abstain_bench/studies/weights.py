@@ -1,4 +1,4 @@
-"""Compute the exact bias and mean squared error of the rank weights of a finite sample."""
+"""Compute the exact bias and mean squared error of rank weights in finite samples."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -51,10 +51,10 @@ _SCALE_TITLE: Final = "u/(n(1 - u) + 1)"
 def study_weights(
     *, sizes: Sequence[int] = (8, 32, 128, 1024), points: int = 199, rng: Rng = 0
 ) -> StudyResult:
-    """Compute the exact bias and mean squared error of the rank weights.
+    """Compute the exact bias and mean squared error of rank weights in finite samples.
 
-    The weight of a sample depends on its rank among n samples. The study answers the question: how
-    much does this weight differ from the weight at the rank u in the population?
+    The weight of a sample is a function of its rank among n samples. The study answers the
+    question: how much does this weight differ from the weight at the rank u in the population?
 
     Parameters
     ----------
@@ -81,10 +81,10 @@ def study_weights(
 
     Notes
     -----
-    Given the population rank u, the rank of a sample among n is 1 + Binomial(n - 1, u).
-    Expectations over this distribution are finite sums. Given the rank r among n, the population
-    rank has the distribution Beta(r, n + 1 - r). Expectations over this distribution have closed
-    forms. The study takes some seconds.
+    A sample at the population rank u has the rank 1 + Binomial(n - 1, u) among n samples.
+    Expectations over this distribution are computed as finite sums. Conversely, a sample with rank
+    r among n has a population rank with the distribution Beta(r, n + 1 - r). Expectations over this
+    distribution have closed forms. The study takes some seconds.
 
     References
     ----------
@@ -148,7 +148,7 @@ def study_weights(
 
 
 def _rows(n: int, ranks: FloatArray) -> list[Row]:
-    """Return a row with bias and mean squared error for each estimator and population rank."""
+    """Return a row with the bias and mean squared error for each estimator and population rank."""
     rows: list[Row] = []
     for estimator in ESTIMATORS:
         rows += _columns_to_rows({
@@ -164,14 +164,14 @@ def _rows(n: int, ranks: FloatArray) -> list[Row]:
 
 
 def _columns_to_rows(columns: Mapping[str, Any]) -> list[Row]:
-    """Convert columns to rows. A scalar is repeated in all rows."""
+    """Convert columns to rows. A scalar is repeated for all rows."""
     arrays = np.broadcast_arrays(*columns.values())
     rows = zip(*(array.tolist() for array in arrays), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _summarize(n: int, estimator: Any, rows: Sequence[Row]) -> Row:
-    """Summarize the errors of an estimator for one sample size, at ranks near 0.5 and 0.9."""
+    """Summarize the errors of an estimator at one sample size, for ranks near 0.5 and 0.9."""
     group = [row for row in rows if row["n"] == n and row["estimator"] == estimator]
     in_range = [row for row in group if 1 / n <= row["rank"] <= 1 - 1 / n]
     ratios = [row["mse"] / row["scale"] for row in in_range] or [float("nan")]
@@ -212,7 +212,7 @@ def _errors_given_rank(sizes: Sequence[int]) -> list[Row]:
 
 
 def _mean_errors(rows: Sequence[Row]) -> list[Row]:
-    """Average the mean squared errors over the ranks and compare them with eq. 31 of the paper."""
+    """Average the mean squared errors over the ranks, and compare them with equation 31."""
     averages: list[Row] = []
     for (n, estimator), group in group_rows(rows, "n", "estimator").items():
         mean_mse = float(np.mean([row["mse"] for row in group]))
@@ -223,7 +223,7 @@ def _mean_errors(rows: Sequence[Row]) -> list[Row]:
 
 
 def _weights_at_fixed_quantiles() -> list[Row]:
-    """Return the weights of the samples at fixed quantiles for increasing sample sizes."""
+    """Return the weights at fixed quantiles for increasing sample sizes."""
     quantiles = np.array(_QUANTILES)
     limits = population_weight(quantiles)
     rows: list[Row] = []
@@ -243,7 +243,7 @@ def _weights_at_fixed_quantiles() -> list[Row]:
 
 
 def _distances_of_sampled_weights(sizes: Sequence[int], seed: int) -> list[Row]:
-    """Compare the plug-in weights with averages of -ln(1 - u) over sampled population ranks."""
+    """Compare the plug-in weights with simulated averages of -ln(1 - u)."""
     rows: list[Row] = []
     for n in sizes:
         if n > _MAX_SAMPLED_SIZE:
@@ -268,7 +268,7 @@ def _distances_of_sampled_weights(sizes: Sequence[int], seed: int) -> list[Row]:
 
 # ------------------------------------------------------------------------------- figures
 def _figures(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
-    """Plot the errors of the weights by rank, by sample size and by number of draws."""
+    """Plot the errors of the weights against rank, sample size and number of draws."""
     rows = [{**row, "ratio": row["mse"] / row["scale"]} for row in tables["results"]]
     distances = [{**row, "distance": abs(row["error"])} for row in tables["consistency"]]
     panels = list(dict.fromkeys(map(_size_panel, rows)))
@@ -331,7 +331,7 @@ def _size_panel(row: Row) -> str:
 
 
 def _surface() -> SurfaceDisplay:
-    """Plot the mean squared errors, and their scale, by population rank and sample size."""
+    """Plot the mean squared errors and their scale by population rank and sample size."""
     sizes = np.unique(np.geomspace(8, 1024, 22).round())
     ranks = np.linspace(0.01, 0.99, 60)
     surfaces = {
@@ -370,7 +370,7 @@ def _errors_given_rank_display(rows: Sequence[Row]) -> SeriesDisplay:
 
 # ------------------------------------------------------------------------------- conclusions
 def _conclusions(tables: Mapping[str, Sequence[Row]], ranks: FloatArray) -> Iterator[str]:
-    """Yield conclusions about the bias, the error, consistency and sampled weights."""
+    """Yield conclusions about bias, error, consistency and simulated weights."""
     rows_by_estimator = group_rows(tables["summary"], "estimator")
     log_rows = rows_by_estimator["log"]
     log_means = [
@@ -423,7 +423,7 @@ def _conclusions(tables: Mapping[str, Sequence[Row]], ranks: FloatArray) -> Iter
 
 
 def _conclude_mean_error(rows: Sequence[Row]) -> Iterator[str]:
-    """Report the mean squared errors that are averaged over the ranks."""
+    """Report the mean squared errors, averaged over the ranks."""
     rows_by_size = group_rows(rows, "n")
     plugin_errors = {
         n: f"{row['mean_MSE']:.3g} at n = {n} ({row['over_eq_31']:.2f} times eq. 31)"

@@ -38,21 +38,21 @@ _BASE_PREFIX = "base."
 class CalibratedScore:
     """A confidence score with a fitted calibration.
 
-    All functions that accept a fitted score also accept a calibrated score.
+    A calibrated score can be passed to every function that accepts a fitted score.
 
     Attributes
     ----------
     name : str
         Name of the score in results, such as "msr+platt".
     base : str or fitted score
-        The score to which the calibration is applied. It is a name or an object with a method
-        ``score(predictions)``.
+        The score to which the calibration is applied. Either the name of a score or an object with
+        a method ``score(predictions)``.
     calibration : Temperature, Platt, Isotonic or Binning
         The fitted calibration.
     input_kind : {"logits", "log_odds", "values", "probability"}
         The quantity of the base score to which the calibration is applied.
     limits : (float, float) or None
-        Bounds to which log-odds are clipped. It is None unless the samples of the fit had
+        Bounds to which log-odds are clipped. `limits` is None unless the calibration samples have
         probabilities of exactly 0 or 1.
     note : str
         Remark about the fit, or an empty string.
@@ -76,7 +76,7 @@ class CalibratedScore:
     note: str = ""
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the calibrated confidences of other samples, whose labels are ignored.
+        """Return the calibrated confidences of samples, which need no labels.
 
         Parameters
         ----------
@@ -88,9 +88,9 @@ class CalibratedScore:
         ConfidenceScore
             `probability` is the calibrated probability of a correct prediction, and `values` rank
             the samples. `values` are log-odds for Platt scaling and temperature, because
-            probabilities near 1 would be tied by rounding. They are the base score for a Platt
-            slope of at most 0, which would reverse the order. They are the probabilities for
-            isotonic and histogram calibration.
+            probabilities near 1 would be tied by rounding. If the Platt slope is at most 0,
+            `values` are the base score, because the calibration would reverse the order. For
+            isotonic and histogram calibration, `values` are the probabilities.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class CalibratedScore:
         raise InputError(f"the base score {self.base.name!r} cannot be written as JSON; {hint}")
 
     def _json_fields(self, base: Any) -> dict[str, Any]:
-        """Return the fields of the JSON text for a given representation of the base score."""
+        """Return the fields of the JSON text; `base` represents the base score."""
         return {
             "kind": _KIND,
             "format": 1,
@@ -157,7 +157,7 @@ class CalibratedScore:
     def from_arrays(
         cls, plain: Mapping[str, Any], arrays: Mapping[str, Array]
     ) -> "CalibratedScore":
-        """Return a score from the result of `to_arrays` after a validation of all fields."""
+        """Validate the result of `to_arrays`, and restore the score."""
         for name in arrays:
             if not name.startswith(_BASE_PREFIX):
                 json_records.raise_error(f"`{name}` is not a field of a calibrated score")
@@ -171,7 +171,7 @@ class CalibratedScore:
 
     @classmethod
     def from_json(cls, text: str) -> "CalibratedScore":
-        """Return a score from the result of `to_json`.
+        """Restore a score from JSON text that `to_json` returned.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class CalibratedScore:
         Returns
         -------
         CalibratedScore
-            A score that is exactly equal to the original score.
+            A score with the same parameters as the saved score.
 
         Raises
         ------
@@ -228,7 +228,7 @@ class _SavedFields:
 
 
 def _parse_fields(fields: Mapping[str, Any]) -> CalibratedScore:
-    """Return a calibrated score after a validation of all fields except `base`."""
+    """Validate all fields except `base`, and return the calibrated score."""
     fields = dict(fields)
     json_records.pop_kind(fields, (_KIND,))
     json_records.pop_version(fields, "format", (1,))
@@ -247,7 +247,7 @@ def _parse_fields(fields: Mapping[str, Any]) -> CalibratedScore:
 
 
 def _platt_log_odds(platt: Platt, x: FloatArray) -> FloatArray:
-    """Return log-odds of a correct prediction, which are finite for every input."""
+    """Convert probabilities to finite log-odds."""
     largest = np.finfo(np.float64).max
     with np.errstate(over="ignore"):
         log_odds: FloatArray = platt.slope * x.astype(np.float64) + platt.intercept
@@ -257,7 +257,7 @@ def _platt_log_odds(platt: Platt, x: FloatArray) -> FloatArray:
 def calibration_input(
     score: ConfidenceScore, kind: InputKind, base: str | ScoreState, predictions: Predictions
 ) -> FloatArray:
-    """Return the quantity of the base score to which the calibration is applied, shape (n,)."""
+    """Return the values of the base score that the calibration transforms, shape (n,)."""
     if kind == "values":
         return np.asarray(score.values)
     if score.probability is None:
@@ -274,7 +274,7 @@ def calibration_input(
 
 
 def _has_log_odds(name: str, predictions: Predictions) -> bool:
-    """Return whether the values of a registered score are the log-odds of its probability."""
+    """Return whether the values of a registered score are log-odds of its probabilities."""
     if name in (predictions.confidence or {}):
         return False
     entry = SCORES.get(name.partition("@")[0])
@@ -282,7 +282,7 @@ def _has_log_odds(name: str, predictions: Predictions) -> bool:
 
 
 def clip_to_limits(x: FloatArray, limits: tuple[float, float] | None) -> FloatArray:
-    """Return the numbers clipped to the limits, or unchanged without limits."""
+    """Clip numbers to the limits, if there are any."""
     return x if limits is None else np.clip(x, *limits)
 
 
@@ -315,7 +315,7 @@ def calibrate(
     name: str | None = None,
     **options: Any,
 ) -> CalibratedScore:
-    """Fit a calibration of a confidence score on held-out predictions.
+    """Fit a calibration of a confidence score to held-out predictions.
 
     Answers: how probable is it that an answer with this confidence is correct?
 
@@ -326,14 +326,14 @@ def calibrate(
         method ``score(predictions)``.
     predictions : Predictions
         Held-out samples, which must not contain training samples of the model or samples on which
-        the calibration is checked. The fit uses the weights of the samples.
+        the calibration is checked. Sample weights are used in the fit.
     method : {"platt", "isotonic", "histogram", "temperature"}, default="platt"
         Calibration method. "platt" fits a logistic curve, "isotonic" fits a non-decreasing curve,
         and "histogram" uses the accuracy in bins. "temperature" fits the temperature of the softmax
         and is only valid for the score "msr".
     loss : str, CostMatrix or array of shape (n,), optional
         Loss in [0, 1]. The default is the loss of the predictions if they have one, and "zero_one"
-        otherwise. The method "temperature" ignores the loss and uses the labels.
+        otherwise. The method "temperature" uses the labels instead of a loss.
     name : str, optional
         Name of the calibrated score. The default is "SCORE+METHOD".
     **options
@@ -343,7 +343,7 @@ def calibrate(
     Returns
     -------
     CalibratedScore
-        The calibrated score. All functions that accept a score also accept a calibrated score, such
+        The calibrated score. The result can be passed to every function that accepts a score, such
         as ``evaluate(test, scores=[calibrated])``.
 
     Raises
@@ -352,18 +352,18 @@ def calibrate(
         If the method or an option does not exist, or if `method` is "temperature" and the score
         is not "msr".
     DomainError
-        If a loss is outside [0, 1]. For the method "temperature", if a label has no class or has
-        probability 0.
+        If a loss is outside [0, 1]. For the method "temperature", DomainError is also raised if a
+        label is not a class or has probability 0.
     MissingInputError
         If the predictions do not have the inputs of the score.
 
     Notes
     -----
-    If the score is a probability, Platt scaling is fitted on its log-odds, so that a score that is
-    calibrated already stays unchanged. Otherwise, Platt scaling is fitted on the values of the
-    score. A probability of exactly 0 or 1 is replaced by the smallest or the largest other
-    probability, and `note` reports the replacement. The fit requires one sort of the samples. The
-    fit of a temperature requires 20 to 40 passes over the logits.
+    If the score is a probability, Platt scaling is fitted to its log-odds, so that a calibrated
+    score stays unchanged. Otherwise, Platt scaling is fitted to the values of the score. A
+    probability of exactly 0 or 1 is replaced by the smallest or the largest other probability, and
+    `note` reports the replacement. The fit sorts the samples once. The fit of a temperature
+    requires 20 to 40 passes over the logits.
 
     Examples
     --------
@@ -400,7 +400,7 @@ def calibrate(
 
 
 def _check_options(method: str, options: Mapping[str, Any]) -> None:
-    """Raise InputError if the calibration method does not have a given option."""
+    """Raise InputError for options that the calibration method does not support."""
     valid_options = _OPTIONS[method]
     for name in options:
         if name not in valid_options:
@@ -412,14 +412,14 @@ def _check_options(method: str, options: Mapping[str, Any]) -> None:
 
 
 def _input_kind(score: ConfidenceScore, method: str) -> InputKind:
-    """Return the quantity of a score to which a calibration method is applied."""
+    """Return the values of a score that a calibration method transforms."""
     if score.probability is None or method == "isotonic":
         return "values"
     return "log_odds" if method == "platt" else "probability"
 
 
 def _fit_temperature(score: str | ScoreState, predictions: Predictions) -> Any:
-    """Return the temperature of the softmax that maximizes the likelihood of the labels."""
+    """Return the softmax temperature that maximizes the likelihood of the labels."""
     if not isinstance(score, str) or score != MSR.name or score in (predictions.confidence or {}):
         raise InputError(
             "`method='temperature'` calibrates the softmax, that is the score 'msr'; got "
@@ -439,7 +439,7 @@ def _fit_temperature(score: str | ScoreState, predictions: Predictions) -> Any:
 
 
 def _finite_limits(log_odds: FloatArray) -> tuple[tuple[float, float] | None, str]:
-    """Return the range of finite log-odds and a note, or None and "" if all are finite."""
+    """Return the range of finite log-odds and a note; None and "" if all log-odds are finite."""
     is_finite = np.abs(log_odds) < CERTAIN
     infinite_share = 1.0 - float(is_finite.mean())
     if infinite_share == 0 or not is_finite.any():

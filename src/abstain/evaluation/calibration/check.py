@@ -1,4 +1,4 @@
-"""Check a calibration on samples that were not used in its fit (`calibration_check`)."""
+"""Check a calibration on samples that were not used to fit it (`calibration_check`)."""
 
 from dataclasses import dataclass
 
@@ -39,9 +39,9 @@ class MetricChange:
     Attributes
     ----------
     metric, title : str
-        Name of the metric, and title of the metric in reports.
+        Name of the metric, and its title in reports.
     before, after : float
-        Values as fractions. An undefined value is NaN, and `reason` then states why.
+        Values as fractions. If the metric is undefined, the value is NaN and `reason` states why.
     reason : str
         Reason why a value is NaN, or an empty string.
     """
@@ -67,18 +67,18 @@ class CalibrationCheck:
         Number of samples with a loss above zero.
     changes : tuple of MetricChange
         The changes of ECE, ECE with equal-mass bins, MCE, Brier score and NLL of a correct
-        prediction, and AUGRC. A temperature also has the changes of Brier score and NLL of the
-        classes. Lower values are better for all metrics.
+        prediction, and AUGRC. For the method "temperature", Brier score and NLL of the class
+        probabilities are included. Lower values are better for all metrics.
     expected_ece : float
-        Expected ECE of these samples if the calibrated probabilities were exactly correct. A lower
-        ECE than this is not evidence of a better calibration.
+        Expected ECE of these samples if the calibrated probabilities were exactly correct. An ECE
+        below this value is not evidence of better calibration.
     reliability_before : ReliabilityCurve or None
         Reliability curve of the base score, or None if the base score is not a probability.
     reliability_after : ReliabilityCurve
         Reliability curve of the calibrated score.
     consistent_low, consistent_high : ndarray of shape (bins,)
         For each bin, the range that contains the accuracy with probability 95% if the mean
-        confidence of the bin is exactly correct. The bounds of an empty bin are NaN.
+        confidence of the bin is exactly correct. For an empty bin, the bounds are NaN.
     note : str
         Remark on the reliability of the check, or an empty string.
     """
@@ -129,7 +129,7 @@ class CalibrationCheck:
         return convert_frame(table, backend)
 
     def __str__(self) -> str:
-        """Return a summary of the check in sentences."""
+        """Return a text that summarizes the check."""
         ece = self.ece
         before = "" if np.isnan(ece.before) else f" {ece.before:.4f} before,"
         summary = (
@@ -146,7 +146,7 @@ def calibration_check(
     loss: "str | CostMatrix | AnyArray | None" = None,
     binning: Binning = "equal_width",
 ) -> CalibrationCheck:
-    """Compare a score before and after calibration on samples that were not used in the fit.
+    """Compare a score before and after calibration, on samples that were not used to fit it.
 
     Answers: did the calibration improve the score on new data?
 
@@ -155,8 +155,9 @@ def calibration_check(
     calibrated : CalibratedScore
         Result of `calibrate`.
     predictions : Predictions
-        Samples that were not used in the fit. The function does not verify this condition. On the
-        samples of the fit, the methods "isotonic" and "histogram" always have an ECE of 0.
+        Samples that were not used in the fit. The function cannot verify that the samples were not
+        used. On the samples that were used in the fit, isotonic and histogram calibration have an
+        ECE of 0.
     loss : str, CostMatrix or array of shape (n,), optional
         Loss of a prediction, as in `calibrate`.
     binning : {"equal_width", "equal_mass"}, default="equal_width"
@@ -180,10 +181,9 @@ def calibration_check(
     -----
     Metrics whose names end in ``_correct`` are metrics of a correct prediction. The Brier score of
     a correct prediction is the weighted mean of (p - (1 - loss))^2. The NLL of a correct prediction
-    is the weighted mean of -(1 - loss) ln p - loss ln(1 - p). The ECE of n samples is larger than 0
-    even if the probabilities are correct. Its expectation is then the sum over bins of
-    sqrt(2 v / pi) / n, where v is the sum of p (1 - p) in the bin. The check requires four sorts of
-    the samples.
+    is the weighted mean of -(1 - loss) ln p - loss ln(1 - p). The ECE of n samples has a positive
+    expectation even if the probabilities are correct. For correct probabilities, the expectation
+    is the sum over bins of sqrt(2 v / pi) / n, where v is the sum of p (1 - p) in the bin.
 
     References
     ----------
@@ -240,7 +240,7 @@ def calibration_check(
 
 
 def _expected_ece(groups: TieGroups) -> float:
-    """Return the ECE that is expected if all probabilities are exactly correct."""
+    """Return the expected ECE if all probabilities are exactly correct."""
     index, edges = equal_width_bins(groups, _BINS)
     p = groups.confidence.astype(np.float64)
     variance_of_bin = np.bincount(index, groups.weight * p * (1.0 - p), edges.size - 1)
@@ -249,7 +249,7 @@ def _expected_ece(groups: TieGroups) -> float:
 
 
 def _consistent_range(curve: ReliabilityCurve) -> tuple[FloatArray, FloatArray]:
-    """Return the 95% range of the accuracy of each bin if the mean confidence is correct."""
+    """Return a 95% range of the accuracy in each bin if the mean confidence equals P(correct)."""
     from scipy.stats import binom
 
     count, p = np.asarray(curve.count), np.clip(curve.confidence, 0.0, 1.0)
@@ -261,7 +261,7 @@ def _consistent_range(curve: ReliabilityCurve) -> tuple[FloatArray, FloatArray]:
 
 
 def _note(after: Scored, calibrated: CalibratedScore) -> str:
-    """Return a warning about small samples and the remark about the fit as one text."""
+    """Return a warning about small samples, followed by the note about the fit, as one text."""
     sentences = []
     n, n_failures = after.groups.n_samples, after.n_failures
     if n < _MIN_SAMPLES or n_failures < _MIN_FAILURES:
@@ -278,7 +278,7 @@ def _note(after: Scored, calibrated: CalibratedScore) -> str:
 def _apply_temperature(
     calibrated: CalibratedScore, predictions: Predictions, view: ClassView | None
 ) -> ClassView | None:
-    """Return the class probabilities after temperature scaling, or else `view` unchanged."""
+    """Return the predictions after temperature scaling, or `view` unchanged for other methods."""
     calibration, scores = calibrated.calibration, predictions.class_scores
     if view is None or scores is None or not isinstance(calibration, Temperature):
         return view
@@ -312,7 +312,7 @@ def _metric_changes(
 
 
 def _metrics_to_compare(*, with_classes: bool) -> list[Metric]:
-    """Return the calibration metrics, the AUGRC, and the metrics of classes if requested."""
+    """Return the calibration metrics and the AUGRC, and optionally the metrics of the classes."""
     metrics = [
         metric
         for metric in METRICS.values()

@@ -1,4 +1,4 @@
-"""Choose cascades on the predictions of several models, and check them on other samples."""
+"""Select the thresholds of cascades of models, and check cascades on other samples."""
 
 from abstain.evaluation.cascade.check import CascadeChecks, PathStage, check_cascade
 from abstain.evaluation.cascade.choice import set_cascade

@@ -38,7 +38,7 @@ class PathStage:
     Attributes
     ----------
     name : str
-        Name of the model, or "person".
+        Name of the model, or "person" for the last stage, in which a person answers.
     n_reached : float
         Number of samples that reach the stage.
     n_answered : float
@@ -63,7 +63,7 @@ class PathStage:
 
 @dataclass(frozen=True, eq=False)
 class CascadeChecks(NotebookDisplay):
-    """A cascade with the results of its checks on other data sets.
+    """A cascade, and the results of its checks on other data sets.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class CascadeChecks(NotebookDisplay):
     notes : tuple of Note
         Notes about the cascade and the data. Warnings come first.
     is_binary : bool
-        Whether every loss is 0 or 1. A mean loss is then the share of wrong answers.
+        Whether every loss is 0 or 1. If True, a mean loss is a share of wrong answers.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class CascadeChecks(NotebookDisplay):
     is_binary: bool = True
 
     def __repr__(self) -> str:
-        """Return a text with the cascade and the numbers of data sets and warnings."""
+        """Return a summary of the cascade, with the numbers of data sets and warnings."""
         n_warnings = sum(note.level == "warning" for note in self.notes)
         counts = format_counts({"data set": len(self), "warning": n_warnings})
         return f"CascadeChecks({self.cascade!s}; {counts}; .frame() has the numbers)"
@@ -115,7 +115,7 @@ class CascadeChecks(NotebookDisplay):
         return len(self.checks)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return flat rows of the calibration data and then of each data set.
+        """Return a row for the calibration data, and then a row for each data set.
 
         The row of the calibration data has no intervals, because the thresholds were chosen on the
         same data.
@@ -135,10 +135,10 @@ class CascadeChecks(NotebookDisplay):
         return frame_from_rows(self.rows(), backend)
 
     def path(self, check: RuleCheck | None = None, *, n: int = 1000) -> tuple[PathStage, ...]:
-        """Return the path of n samples through the stages, with costs.
+        """Return how many of n samples reach each stage and are answered by it, with costs.
 
-        The shares and risks of the stages are those of the check. Without a check, the shares are
-        those of the calibration data, and the risks are unknown.
+        The shares and risks of the stages are taken from the check. Without a check, the shares
+        are taken from the calibration data, and the risks are unknown.
         """
         cascade, plan = self.cascade, self.cascade.plan
         shares, risks = cascade.answered, (_NAN,) * len(cascade.answered)
@@ -203,34 +203,36 @@ def check_cascade(
     Parameters
     ----------
     cascade : Cascade
-        The cascade, which is the result of `set_cascade` or was read from a file.
+        Result of `set_cascade`, or a cascade that was read from a file.
     data : mapping
         A mapping from each stage to its predictions, to a pair (confidence, loss), or to
-        confidences without labels. Arrays have shape (n,), and all stages have the same samples.
-        For several data sets, pass a mapping from their names to such mappings. The key "person"
-        may contain the losses of the person, by default the error rate with which the cascade was
-        chosen.
+        confidences without labels. Arrays have shape (n,), and all stages must contain the same
+        samples. For several data sets, pass a mapping from their names to such mappings of stages.
+        The key "person" may contain the losses of the person. By default, the person has the error
+        rate with which the cascade was selected.
     scores : mapping from str to fitted score, optional
         Mapping from stages to fitted scores.
     loss : str or CostMatrix, optional
         Loss of a prediction, as for `set_cascade`.
     scale : {"log-odds", "probability", "score"}, optional
-        Scale of arrays and confidence columns. It is required if it may differ from the scale of
-        the thresholds. With "score", the confidences are not converted.
+        Scale of arrays and confidence columns. The scale is required if it may differ from the
+        scale of the thresholds. If the scale is "score", the confidences are not converted.
     level : float, default=0.95
         Confidence level of all intervals.
     calibration : mapping, optional
-        The calibration data of the cascade. With these data, the result contains the frontier of
-        all choices of thresholds, and a warning if a data set contains the same samples.
+        The calibration data of the cascade. If these data are passed, the result contains the
+        frontier of risk and cost over all thresholds, and a warning if a data set contains the
+        same samples.
     notes : sequence of str or Note
         Notes to add to those of the check, such as the notes of a file reader.
 
     Returns
     -------
     CascadeChecks
-        The cascade and a `RuleCheck` for each data set; see `rows` and `frame`. The verdict is
-        "holds" if the interval of the risk, and the interval of a limited share of reviews, lie at
-        or below their targets. It is "broken" if an interval lies above its target.
+        The cascade and a `RuleCheck` for each data set. The verdict is "holds" if the interval of
+        the risk lies at or below its target, and, if the share of reviews is limited, its interval
+        lies at or below the limit. The verdict is "broken" if one of these intervals lies above
+        its target.
 
     Raises
     ------
@@ -249,8 +251,8 @@ def check_cascade(
     Notes
     -----
     Intervals of shares and of 0/1 losses are exact. If both the risk and the load are guaranteed,
-    each interval has the level 1 - (1 - level)/2, so that the verdict has the level `level`. The
-    guarantee does not hold under a distribution shift.
+    each interval has the level 1 - (1 - level)/2, so that both intervals hold jointly at `level`.
+    The guarantee does not hold under a distribution shift.
 
     Examples
     --------
@@ -316,7 +318,7 @@ def _name_stage_mappings(data: object) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _frontier(cascade: Cascade, calibration: AlignedStages) -> CascadeFrontier | None:
-    """Return all choices of thresholds on the calibration data, or None for different samples."""
+    """Return the results of all thresholds on the calibration data; None if samples differ."""
     if calibration.data.n != cascade.n or calibration.data.losses is None:
         return None
     return compute_frontier(calibration.data, cascade.stages, cascade.plan)
@@ -339,7 +341,7 @@ def _cascade_notes(cascade: Cascade) -> Iterator[Note]:
 def _data_notes(
     data_sets: Mapping[str, AlignedStages], calibration: AlignedStages | None
 ) -> Iterator[Note]:
-    """Yield notes about directions of scores, repeated calibration data and missing labels."""
+    """Yield notes about reversed scores, reused calibration data and missing labels."""
     if calibration is not None:
         yield from _direction("calibration", calibration)
     for name, aligned in data_sets.items():
@@ -376,7 +378,7 @@ def _direction(name: str, aligned: AlignedStages) -> Iterator[Note]:
 
 
 def _load_notes(cascade: Cascade, checks: Sequence[RuleCheck]) -> Iterator[Note]:
-    """Yield a warning for each check in which the person receives too many samples."""
+    """Yield a warning for each data set on which the person receives too many samples."""
     for check in checks:
         load = check.load
         if load is None or load.verdict != "broken" or not cascade.attainable:

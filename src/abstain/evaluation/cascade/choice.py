@@ -1,4 +1,4 @@
-"""Choose a cascade on the predictions of several models for the same samples (`set_cascade`)."""
+"""Select the thresholds of a cascade of models on calibration data (`set_cascade`)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -44,8 +44,8 @@ def set_cascade(
 ) -> Cascade:
     """Choose the thresholds of a cascade with a guaranteed risk and the lowest cost.
 
-    A cascade asks several models one after the other until one is confident enough, and a person
-    for the remaining samples.
+    A cascade runs several models in order until one is confident enough to answer. A person
+    answers the remaining samples.
 
     Answers: at which confidences may the small model and the large model answer, so that the error
     rate of all answers is at most `max_risk`, people can handle their load, and the cost is lowest?
@@ -53,47 +53,49 @@ def set_cascade(
     Parameters
     ----------
     stages : mapping from str to Predictions, or (confidence, loss)
-        The models by name, in the order in which they are asked, on the same calibration samples.
-        These must not be training samples of a model or of a fitted score. Arrays have shape (n,).
-        Samples with `ids` are matched by them. Weights and groups are not supported. The key
-        "person" may contain the losses of the person on these samples, or their error rate, by
-        default 0.
+        The models by name, in the order in which they are run, on the same calibration samples.
+        The samples must not be training samples of a model or of a fitted score. Arrays have shape
+        (n,). If samples have `ids`, the stages are aligned by these ids. Weights and groups are
+        not supported. The key "person" may contain the losses of the person on these samples, or
+        their error rate, by default 0.
     max_risk : float
         The largest mean loss of all answers, including answers of the person, between 0 and 1.
     delta : float, default=0.05
         The probability, over calibration sets, with which the guarantee may fail.
     capacity : float, optional
-        The largest share of the samples that may go to the person, in [0, 1]. The share is 0 for a
-        cascade without a person. With `per_day`, the capacity is the number of samples that the
-        person can review in a day.
+        The largest share of the samples that may go to the person, in [0, 1]. Pass 0 if no person
+        is available. If `per_day` is passed, `capacity` is the number of samples that the person
+        can review in a day.
     per_day : int, optional
         The maximum number of samples that arrive in a day.
     overflow : float, default=0.05
         The share of days on which there may be more reviews than `capacity`. It requires `per_day`.
     costs : mapping from str to float, optional
-        Cost of each stage for one sample, and of a review ("person"), in any unit. The key "error"
-        is the cost of a loss of 1, by default 0. Without `costs`, a review costs 1 and everything
-        else 0, so the number of reviews is minimized.
+        Cost of each stage for one sample, and of a review ("person"), in any unit. The entry
+        "error" is the cost of a loss of 1, by default 0. By default, only reviews have a cost, so
+        their number is minimized.
     scores : mapping from str to str or fitted score, optional
         Score of each stage. The default is the only confidence column, or "msr" if there are only
         class scores.
     loss : str or CostMatrix, optional
-        Loss in [0, 1]. The default is the loss of the predictions, or else the 0/1 loss.
+        Loss in [0, 1]. The default is the loss of the predictions if they have one, and the 0/1
+        loss otherwise.
     scale : {"log-odds", "probability", "score"}, optional
         Scale of arrays and confidence columns. The default is "probability" if all values of a
-        stage are in [0, 1], and "score" otherwise. The scale of a computed score is known.
+        stage are in [0, 1], and "score" otherwise. For a score that is computed from predictions,
+        the scale is known and need not be passed.
     ordered_by : float, default=0.5
-        The share of the samples that determines the order of the tests. The other samples are used
-        for the tests.
+        The share of the samples that determines the order of the tests. The remaining samples are
+        used for the tests.
     seed : int, default=0
         Seed of the random split of the samples.
 
     Returns
     -------
     Cascade
-        The thresholds and their guarantee. If no choice of thresholds has a guarantee, the cascade
-        sends all samples to the person and states the reason. A stage that does not reduce the cost
-        is not used.
+        The thresholds and their guarantee. If no thresholds can be certified, the person answers
+        all samples, and the cascade states the reason. Stages that do not reduce the cost are
+        omitted.
 
     Raises
     ------
@@ -105,34 +107,34 @@ def set_cascade(
 
     See Also
     --------
-    set_threshold : Choose a rule for one model, which answers or abstains.
+    set_threshold : Select the threshold of a single model, which answers or abstains.
     check_cascade : Check a cascade on other data.
 
     Notes
     -----
     The guarantees for risk and load hold jointly: with probability at least 1 - `delta`, the true
     risk of all answers is at most `max_risk` *and* the true share of reviews is at most the
-    capacity. With `per_day`, this share is `daily_share`, so that the reviews of nearly all days
-    are within the capacity.
+    capacity. With `per_day`, this share is computed by `daily_share`, so that the number of
+    reviews rarely exceeds the capacity of a day.
 
-    The method is Pareto testing [2]_, a form of learn then test [1]_. The first part of the samples
-    determines the choices of thresholds on the Pareto front of p-value and cost, and orders them
-    from the safest to the cheapest. The second part tests the choices in this order at level
-    `delta`, until the first failure. Among the choices that pass, the function selects the one with
-    the lowest cost on all samples.
+    The method is Pareto testing [2]_, a form of learn then test [1]_. On the first part of the
+    samples, combinations of thresholds on the Pareto front of p-value and cost are computed and
+    ordered from the safest to the cheapest. On the second part, these combinations are tested in
+    this order at level `delta`, until the first failure. Among the combinations that pass, the
+    function selects the one with the lowest cost on all samples.
 
-    The p-value of a choice is the maximum of the p-value of the risk and the p-value of the load.
-    The test of the load is exact binomial, and so is the test of the risk for 0/1 losses. For other
-    losses and for a person with an assumed error rate, the test of the risk is Hoeffding-Bentkus.
-    Candidate thresholds are confidences of the first part, or evenly spaced quantiles of these
-    confidences if there are many. About 2^14 choices are evaluated for any number of stages. Tied
-    samples are answered by the same stage.
+    The p-value of a combination is the larger of the p-values of the risk and the load. The test
+    of the load is an exact binomial test, as is the test of the risk for 0/1 losses. For other
+    losses, and if an error rate of the person is assumed, the Hoeffding-Bentkus test of the risk
+    is used. Candidate thresholds are confidences of the first part, or evenly spaced quantiles of
+    these confidences if there are many. For any number of stages, about 2^14 combinations are
+    evaluated. Tied samples are answered by the same stage.
 
     The guarantee is valid for independent samples from any single distribution and for a fixed
-    seed. A selection of the best of several seeds invalidates the guarantee. The code of [2]_
-    orders the choices by the risk, and returns the full model if no choice passes.
+    seed. If you select the best of several seeds, the guarantee does not hold. The code of [2]_
+    instead orders the combinations by risk, and returns the full model if none passes.
 
-    The cost is one pass over the samples, and one test for each choice on the Pareto front.
+    The cost is one pass over the samples, and one test for each combination on the Pareto front.
 
     References
     ----------
@@ -181,7 +183,7 @@ def set_cascade(
 def _capacity_options(
     capacity: float | None, per_day: int | None, overflow: float
 ) -> dict[str, Any]:
-    """Return the validated capacity of the person as options of the plan."""
+    """Validate the capacity of the person, and return it as options of `CascadePlan`."""
     capacity_option, per_day_option = format_option("capacity"), format_option("per_day")
     if per_day is None:
         share = 1.0 if capacity is None else capacity
@@ -215,7 +217,7 @@ def _capacity_options(
 
 
 def _cost_options(costs: Mapping[str, float] | None) -> dict[str, Any]:
-    """Return the cost of a review and the cost of an error as options of the plan."""
+    """Return the cost of a review and the cost of an error as options of `CascadePlan`."""
     if costs is None:
         return {}
     if PERSON not in costs:

@@ -42,7 +42,7 @@ class StageScores:
         return int(self.score.values.size)
 
     def select(self, rows: IntArray) -> "StageScores":
-        """Return the samples of these rows, in this order."""
+        """Return the samples with these row indices, in this order."""
         values = self.score.values[rows]
         probability = self.score.probability
         # If both attributes are the same array, they must remain the same array.
@@ -57,7 +57,7 @@ class StageScores:
 
 @dataclass(frozen=True, eq=False)
 class AlignedStages:
-    """The stages of a cascade on the same samples."""
+    """The confidences and losses of all stages of a cascade on the same samples."""
 
     stages: tuple[StageScores, ...]
     data: CascadeData
@@ -68,13 +68,13 @@ class AlignedStages:
 
     @property
     def scores(self) -> tuple[ConfidenceScore, ...]:
-        """The confidences, which are the arguments of `Cascade.decide`."""
+        """The confidences of the stages, as arguments of `Cascade.decide`."""
         return tuple(stage.score for stage in self.stages)
 
 
 @dataclass(frozen=True, eq=False)
 class StageRequest:
-    """The requested loss, and the score of each stage."""
+    """The loss and the score of each stage that the user requests."""
 
     loss: Any = None
     #: Mapping from stages to requested scores.
@@ -87,7 +87,7 @@ class StageRequest:
     scale: Scale | None = None
 
     def score(self, name: str) -> Any:
-        """Return the requested score of a stage, or else the score of the cascade, or else None."""
+        """Return the requested score of a stage, by default the score in the cascade, or None."""
         score_by_stage = {stage.name: stage.score for stage in self.stages}
         score_of_cascade = score_by_stage.get(name, "")
         requested = (self.scores or {}).get(name)
@@ -101,7 +101,7 @@ class StageRequest:
 def align_stages(
     sources: Mapping[str, Any], request: StageRequest, *, where: str = ""
 ) -> AlignedStages:
-    """Return the scored data of all stages with matched samples."""
+    """Return the scored data of all stages, aligned on the same samples."""
     try:
         return _align(sources, request)
     except InputError as error:
@@ -138,7 +138,7 @@ def _align(sources: Mapping[str, Any], request: StageRequest) -> AlignedStages:
 
 
 def check_stage_names(mapping: Mapping[str, Any], names: list[str], rule: str) -> None:
-    """Raise InputError if a mapping lacks a stage or has a key that is no stage."""
+    """Raise InputError if the keys of a mapping are not exactly the names of the stages."""
     missing = [name for name in names if name not in mapping]
     if missing:
         raise MissingInputError(f"{rule}; it lacks {missing[0]!r}")
@@ -216,7 +216,7 @@ def _match_samples(stages: list[StageScores]) -> tuple[list[StageScores], bool]:
 
 
 def _matching_rows(reference: StageScores, stage: StageScores) -> IntArray:
-    """Return the row of a stage for each sample of the reference stage."""
+    """Return the row index in a stage for each sample of the reference stage."""
     if reference.ids is None or stage.ids is None:
         return np.arange(reference.n)
     reference_ids = [str(sample_id) for sample_id in reference.ids.tolist()]
@@ -240,7 +240,7 @@ def _check_contains(name: str, ids: set[str], required: list[str]) -> None:
 
 
 def _check_same_labels(reference: StageScores, stage: StageScores) -> None:
-    """Raise InputError if the true classes of the rows differ."""
+    """Raise InputError if matched rows of two stages have different true classes."""
     if reference.labels is None or stage.labels is None:
         return
     differences = np.flatnonzero(np.asarray(reference.labels) != np.asarray(stage.labels))

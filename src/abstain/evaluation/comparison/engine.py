@@ -72,13 +72,13 @@ def compare(
     Parameters
     ----------
     predictions : Predictions, or mapping from split to Predictions
-        One data set, or several data sets as `read_predictions` returns them. All inputs of
-        `evaluate` are also accepted, such as a path, a dataframe, named arrays, or a tuple of
-        labels and probabilities.
+        One data set, or a mapping of several data sets, such as the result of `read_predictions`.
+        All inputs of `evaluate` are also accepted, such as a path, a dataframe, named arrays, or a
+        tuple of labels and probabilities.
     scores : sequence of str or fitted scores, optional
-        The methods to compare. They are names of confidence columns, names of registered scores, or
-        fitted scores from `abstain.confidence.fit`. The default is all scores that can be computed
-        from the predictions.
+        The methods to compare. Each is the name of a confidence column or of a registered score,
+        or a fitted score from `abstain.confidence.fit`. The default is all scores that can be
+        computed from the predictions.
     metrics : sequence of str, default=("augrc",)
         Names of metrics. The number in a name can be changed, as in ``coverage@2risk``.
     level : float, default=0.95
@@ -86,11 +86,12 @@ def compare(
         below 1 - level.
     test : {"influence", "bootstrap", "permutation"}, default="influence"
         Test that decides which differences are significant. Influence functions need no
-        resampling. For metrics without an influence function, the paired bootstrap decides.
+        resampling. For metrics without an influence function, the paired bootstrap is used.
     bootstrap : int, default=0
-        Number of resamples, which all methods and runs share. With 0, at least 1000 resamples are
-        drawn if `test` or a metric requires resamples, and none otherwise. With resamples, the
-        result also contains bootstrap rankings and the paired bootstrap test of each pair.
+        Number of resamples, which all methods and runs share. The default of 0 means that
+        resamples are only drawn if `test` or a metric requires them, and then at least 1000. If
+        resamples are drawn, the result also contains bootstrap rankings and the paired bootstrap
+        test of each pair.
     rng : int, Generator or None, default=0
         Seed of all random numbers.
     loss : str, CostMatrix or array of shape (n,), optional
@@ -107,32 +108,32 @@ def compare(
     adjustment : {"holm", "bonferroni", "none"}, default="holm"
         Adjustment of the p-values for the number of pairs.
     margin : float, optional
-        Non-inferiority margin. If it is passed, the function tests that each method is at most this
-        much worse than the `reference`, which must be passed too.
+        Non-inferiority margin. For each method, the function tests whether it is worse than the
+        `reference` by at most this margin. Requires `reference`.
     reference : str, optional
         Method against which all other methods are tested. The p-values in `Comparison.summary` are
-        then adjusted for k - 1 comparisons instead of all k(k - 1)/2 pairs. This adjustment is only
-        valid if the reference was selected before the values were known. By default, the reference
-        of the summary is the best method, and the p-values are adjusted for all pairs.
+        then adjusted for k - 1 comparisons instead of all k(k - 1)/2 pairs. This adjustment is
+        only valid if the reference was selected before any results were known. By default, the
+        reference is the best method, and the p-values are adjusted for all pairs.
     notes : sequence of str or Note, optional
         Notes to add to those of the comparison.
     bands : bool, default=True
         Whether to compute risk-coverage curves with confidence bands.
     published_test : bool, default=False
         Whether to also run Wilcoxon's test on the resamples, which published comparisons use. The
-        p-values of this test decrease with the number of resamples, so its results have
-        ``valid=False`` and are not used for conclusions. The test serves to reproduce published
-        p-values.
+        p-values of this test decrease with the number of resamples, so the test is not valid. Its
+        results have ``valid=False`` and do not affect the conclusions. Use the test only to
+        reproduce published p-values.
     ties : {"mean", "min"}, default="mean"
         Rank of tied methods in `standings`. "mean" is the mean of the ranks of the tied methods.
-        "min" is the lowest rank, as in published tables. Tests across data sets always use the
-        mean.
+        "min" is the lowest rank, as in published tables. Tests across data sets always use mean
+        ranks.
 
     Returns
     -------
     Comparison
-        The tables of estimates, pairs, standings and further results. `Comparison.frame` returns
-        each table as a dataframe.
+        Tables of estimates, differences of pairs, ranks and further results. `Comparison.frame`
+        returns each table as a dataframe.
 
     Raises
     ------
@@ -147,12 +148,13 @@ def compare(
 
     Notes
     -----
-    All methods are evaluated on the same samples, so effects that are common to all methods cancel
-    in the differences. If several runs use the same samples, the influence of a sample is averaged
-    over the runs. The intervals describe the variation over new samples, not over new training
-    runs. With `per_method_weights`, the influence of a sample on a method is proportional to the
-    weight of the sample divided by the total weight of the method. The cost is one sort for each
-    method and run, and the product of the (n, methods) matrix of influences with its transpose.
+    All methods are evaluated on the same samples, so variation that is common to all methods
+    cancels in the differences. If several runs use the same samples, the influence of a sample is
+    averaged over the runs. The intervals describe the variation over new samples, not over new
+    training runs. With `per_method_weights`, the influence of a sample on a method is proportional
+    to the weight of the sample divided by the total weight of the method. The cost is one sort for
+    each method and run, and one product of the (n, methods) matrix of influences with its
+    transpose.
 
     References
     ----------
@@ -200,7 +202,7 @@ def compare(
 
 
 def _compare_runs(runs: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan) -> Comparison:
-    """Return the comparison of the methods on each data set and over all data sets."""
+    """Compare the methods on each data set and over all data sets."""
     _check_comparable(runs, metrics, plan)
     comparisons = []
     for data in dict.fromkeys(run.data for run in runs):
@@ -218,7 +220,7 @@ def _compare_runs(runs: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Pl
 def compare_data(
     runs: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan
 ) -> DataSetComparison:
-    """Return the comparison of the methods on the runs of one data set."""
+    """Compare the methods on one data set, which may have several runs."""
     rows = RowWeights.from_runs(runs)
     values = [compute_values(metric, runs, rows) for metric in metrics]
     has_metric_without_influence = any(m.measurement.influence is None for m in metrics)
@@ -244,7 +246,7 @@ def compare_data(
 
 
 def _tables_of_metrics(values: Sequence[MethodValues], plan: Plan) -> dict[str, Any]:
-    """Return the rows of the tables that are computed for each metric separately."""
+    """Compute the rows of the tables that depend on a single metric."""
     all_estimates: list[Estimate] = []
     all_pairs: list[PairedDifference] = []
     summary: list[SummaryRow] = []
@@ -274,7 +276,7 @@ def join_tables(
     methods: Iterable[str],
     notes: Iterable[Note],
 ) -> Comparison:
-    """Return one record with the tables of each data set and the tables over all data sets."""
+    """Combine the tables of each data set and the tables over all data sets."""
     run_names = (run.run for comparison in comparisons for run in comparison.sampled[0].runs)
     sources = (*comparisons, across)
     tables: dict[str, Any] = {}
@@ -297,7 +299,7 @@ def join_tables(
 
 
 def _check_comparable(runs: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan) -> None:
-    """Raise InputError for too many methods, an inapplicable metric, or an unknown reference."""
+    """Raise InputError for too many methods, an unsuitable metric, or an unknown reference."""
     methods = tuple(runs[0].scored)
     if len(methods) > _MAX_METHODS:
         n_pairs = len(methods) * (len(methods) - 1) // 2

@@ -34,7 +34,7 @@ from abstain.metrics.small_samples import expected_variance, max_degrees_of_free
 
 
 def estimates(method_values: MethodValues, plan: Plan) -> Iterator[Estimate]:
-    """Yield the estimate of every run and method, and of the mean over several runs."""
+    """Yield the estimate of each method in each run, and its mean if there are several runs."""
     n_runs, n_methods = method_values.values.shape
     skip_intervals = plan.skip_slow and method_values.has_values_only
     for r, i in product(range(n_runs), range(n_methods)):
@@ -59,7 +59,7 @@ def mean_estimate(method_values: MethodValues, i: int, plan: Plan, run: str = ME
 
 
 def _missing_interval(method_values: MethodValues, plan: Plan) -> Interval:
-    """Return an interval without bounds, with the reason why the interval is missing."""
+    """Return an interval with NaN bounds and the reason why it cannot be computed."""
     reasons = "; ".join(method_values.reasons)
     return no_interval(plan.level, reasons or method_values.metric.reason_without_interval)
 
@@ -67,7 +67,7 @@ def _missing_interval(method_values: MethodValues, plan: Plan) -> Interval:
 def _build_estimate(
     method_values: MethodValues, i: int, interval: Interval, run: int | str
 ) -> Estimate:
-    """Return the estimate of one run (an index) or of the mean over all runs (a name)."""
+    """Return the estimate in one run, or the mean over all runs."""
     method = method_values.methods[i]
     if isinstance(run, str):
         run_index, run_name, value = None, run, method_values.mean[i]
@@ -156,7 +156,7 @@ def _influence_interval_of_mean(method_values: MethodValues, i: int, plan: Plan)
 
 
 def _mean_interval(intervals: Sequence[Interval]) -> Interval:
-    """Average the bounds of the runs, which is conservative unless errors correlate perfectly."""
+    """Average the bounds over the runs, which is conservative unless errors correlate perfectly."""
     low, high = np.mean([(interval.low, interval.high) for interval in intervals], axis=0)
     method = f"mean over {len(intervals)} runs of the bounds of: {intervals[0].method}"
     notes = "; ".join(dict.fromkeys(interval.note for interval in intervals if interval.note))
@@ -168,8 +168,8 @@ def _model_variance(
 ) -> ModelVariance | None:
     """Return the model-based variance of the mean over the runs of one method.
 
-    If the runs share their samples, the variance is that of one run. The variance is smaller if the
-    number `n_independent` of independent samples or clusters of all runs is larger.
+    If the runs share their samples, the variance is that of one run. Otherwise, the variance is
+    inversely proportional to the total number `n_independent` of independent samples or clusters.
     """
     models = []
     n_units_per_run = 0
@@ -245,7 +245,7 @@ def non_inferiorities(method_values: MethodValues, plan: Plan) -> Iterator[NonIn
 def _test_non_inferiority(
     method_values: MethodValues, i: int, j: int, plan: Plan
 ) -> NonInferiority:
-    """Return the test that method i is worse than method j by at most the margin."""
+    """Test whether method i is worse than method j by at most the margin."""
     margin = plan.margin or 0.0
     reason = method_values.unreliable_reason(i, j)
     if reason:
@@ -275,7 +275,7 @@ def _test_non_inferiority(
 def _non_inferiority_from_replicates(
     method_values: MethodValues, i: int, j: int, plan: Plan
 ) -> NonInferiority:
-    """Return the non-inferiority test of method i with the standard error of the resamples."""
+    """Return the non-inferiority test of method i, with a standard error from the resamples."""
     differences = method_values.mean_replicates[i] - method_values.mean_replicates[j]
     differences = differences[np.isfinite(differences)]
     standard_error = float(differences.std(ddof=1)) if differences.size > 1 else float("nan")

@@ -72,7 +72,7 @@ def _capitalized_title(metric: Metric) -> str:
 
 
 def _wrong_directions(runs: Sequence[ScoredRun]) -> Iterator[Note]:
-    """Yield one warning for each method and data set whose failures have higher confidences."""
+    """Yield a warning for each method whose failures have higher confidences than successes."""
     reported = set()
     for run in runs:
         for method, s in run.scored.items():
@@ -126,7 +126,7 @@ def _missing_intervals(values: Sequence[MethodValues]) -> Iterator[Note]:
 
 
 def _few_draws(comparisons: Sequence[DataSetComparison], plan: Plan) -> Iterator[Note]:
-    """Yield a warning if the number of draws is too small for any p-value to be significant."""
+    """Yield a warning if too few resamples are drawn for any p-value to be significant."""
     n_methods = len(comparisons[0].sampled[0].methods)
     n_tests = plan.n_deciding_tests(n_methods)
     n_resamples = math.ceil(4 * n_tests / plan.alpha / 100) * 100
@@ -152,7 +152,7 @@ def _few_draws(comparisons: Sequence[DataSetComparison], plan: Plan) -> Iterator
 
 
 def _deciding_tests(values: Sequence[MethodValues], plan: Plan) -> Iterator[Note]:
-    """Yield a note if another test than the requested one decides, or if a test decides nothing."""
+    """Yield notes about a test that is replaced or whose results are not used."""
     for v in values:
         if v.deciding_test(plan.test) != plan.test:
             message = f"{v.metric.reason_without_interval}; so the paired bootstrap decides."
@@ -193,7 +193,7 @@ def _weights_of_methods(runs: Sequence[ScoredRun]) -> Iterator[Note]:
 
 
 def _clusters(runs: Sequence[ScoredRun]) -> Iterator[Note]:
-    """Yield a note with the number of clusters, or a warning if clusters are few."""
+    """Yield a note with the number of clusters, which is a warning if the number is small."""
     counts = [run.min_clusters for run in runs]
     n_clusters = min((count for count in counts if count is not None), default=None)
     if n_clusters is None:
@@ -234,7 +234,7 @@ def _several_runs(comparisons: Sequence[DataSetComparison]) -> Iterator[Note]:
 
 
 def _share_some_samples(runs: Sequence[ScoredRun]) -> bool:
-    """Return whether runs on different samples have some samples or clusters in common."""
+    """Return whether runs with different samples have some samples or clusters in common."""
     codes = independence_codes(runs)
     if codes is None or have_same_samples(runs):
         return False

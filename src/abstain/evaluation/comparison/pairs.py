@@ -53,7 +53,7 @@ _PairTest: TypeAlias = dict[str, Any]
 
 
 def pairs(method_values: MethodValues, plan: Plan) -> Iterator[PairedDifference]:
-    """Yield the difference of each pair of methods by every available test, the deciding first."""
+    """Yield the difference of each pair of methods with every test; the decisive test is first."""
     if not method_values.is_defined:
         return
     tests: dict[str, Callable[[MethodValues, Plan], list[_PairTest]]] = {}
@@ -115,7 +115,7 @@ def differences_of(
     ratios: bool = True,
     paired_numbers: PairedNumbers | None = None,
 ) -> Differences:
-    """Return the differences between the means of all pairs, tested by influence functions.
+    """Test the differences between the means of all pairs by influence functions.
 
     `paired_numbers` are the precomputed numbers of the pairs, by default those of all pairs.
     """
@@ -141,7 +141,7 @@ def differences_of(
 def interval_of_difference(
     method_values: MethodValues, first: str, second: str, level: float
 ) -> tuple[float, float]:
-    """Return the interval of the mean of `first` minus the mean of `second`."""
+    """Return the interval of the difference of the means of two methods."""
     methods = method_values.methods
     i, j = sorted((methods.index(first), methods.index(second)))
     # Position of the pair in the order of `itertools.combinations`.
@@ -155,7 +155,7 @@ def interval_of_difference(
 
 
 def _test_by_influence(method_values: MethodValues, plan: Plan) -> list[_PairTest]:
-    """Return the tests of all pairs by influence functions."""
+    """Test all pairs by influence functions."""
     has_ratios = not plan.skip_slow or method_values.replicates is not None
     differences = differences_of(method_values, plan.level, ratios=has_ratios)
     columns = {name: getattr(differences, name).tolist() for name in _COLUMNS}
@@ -171,7 +171,7 @@ def _test_by_influence(method_values: MethodValues, plan: Plan) -> list[_PairTes
 
 
 def _test_by_bootstrap(method_values: MethodValues, plan: Plan) -> list[_PairTest]:
-    """Return the tests of all pairs by the paired bootstrap."""
+    """Test all pairs by the paired bootstrap."""
     differences = bootstrap_differences(
         method_values.mean_replicates,
         method_values.mean,
@@ -224,7 +224,7 @@ def _test_on_replicates(method_values: MethodValues, plan: Plan) -> Iterator[Pai
 
 # ------------------------------------------------------------------------------------ permutation
 def _test_by_permutation(method_values: MethodValues, plan: Plan) -> list[_PairTest]:
-    """Return the tests of all pairs by random permutations of the two scores."""
+    """Test all pairs by random exchanges of their two scores."""
     _check_permutation_is_supported(method_values)
     metric, run = method_values.metric, method_values.runs[0]
     samples = list(run.scored.values())
@@ -250,7 +250,7 @@ def _test_by_permutation(method_values: MethodValues, plan: Plan) -> list[_PairT
 
 
 def _check_permutation_is_supported(method_values: MethodValues) -> None:
-    """Raise InputError if a permutation test of the metric is not possible."""
+    """Raise InputError if the metric does not permit a permutation test."""
     metric, runs = method_values.metric, method_values.runs
     needs_only_losses = all(need.name.endswith("LOSS") for need in metric.measurement.needs)
     has_weights = any(s.weight is not None for s in runs[0].scored.values())

@@ -69,7 +69,7 @@ class Plan:
         skip_slow: bool = False,
         ties: str = "mean",
     ) -> "Plan":
-        """Return validated options from the arguments of a caller."""
+        """Validate the arguments of `compare`, and return them as options."""
         resamples = 0 if bootstrap == 0 else checks.positive_int(bootstrap, "bootstrap")
         if resamples == 1:
             raise InputError(
@@ -97,7 +97,7 @@ class Plan:
 
     @property
     def alpha(self) -> float:
-        """The significance level with which adjusted p-values are compared."""
+        """Significance level of the adjusted p-values."""
         return 1.0 - self.level
 
     def n_tests(self, n_methods: int) -> int:
@@ -105,15 +105,15 @@ class Plan:
         return n_methods * (n_methods - 1) // 2 if self.adjustment != "none" else 1
 
     def n_deciding_tests(self, n_methods: int) -> int:
-        """Return the number of tests on which the conclusions about the methods are based."""
+        """Return the number of tests from which conclusions about the methods are drawn."""
         if self.reference is None or self.adjustment == "none":
             return self.n_tests(n_methods)
         return n_methods - 1
 
     def n_draws(self, test: str, n_methods: int) -> int:
-        """Return the number of draws with which the smallest adjusted p-value can be significant.
+        """Return the minimum number of draws with which an adjusted p-value can be significant.
 
-        The maximum is 50,000. A comparison that requires more draws has the note `few_draws`.
+        The maximum is 50,000. If fewer draws are made, the comparison has the note `few_draws`.
         """
         # A permutation test counts both tails together. The bootstrap counts each tail separately.
         minimum, factor = (_PERMUTATIONS, 2) if test == "permutation" else (_RESAMPLES, 4)

@@ -1,4 +1,4 @@
-"""Rank the methods on one data set and over several data sets, with tests over data sets."""
+"""Rank the methods on one data set and over several data sets, and test the differences."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -57,7 +57,7 @@ _ROUNDING = 1e-12
 
 
 def standings(method_values: MethodValues, plan: Plan) -> Iterator[Standing]:
-    """Yield the standing of each method on one data set, from influences and from resamples."""
+    """Yield the rank of each method on one data set, by influence functions and by resamples."""
     lower_is_better = method_values.metric.lower_is_better
     mean = method_values.mean
     if (plan.skip_slow and method_values.has_values_only) or any(method_values.unreliable_reasons):
@@ -88,7 +88,7 @@ def _standings(
     mean_ranks: FloatArray,
     source: str,
 ) -> Iterator[Standing]:
-    """Yield the standing of each method from the probabilities of its ranks."""
+    """Yield the rank of each method, computed from rank probabilities."""
     lower = method_values.metric.lower_is_better
     displayed_ranks = ranks(method_values.mean, lower_is_better=lower, ties=plan.ties)
     summary = rank_summary(probabilities, level=plan.level)
@@ -108,7 +108,7 @@ def _standings(
 
 
 def _standings_without_variation(method_values: MethodValues, plan: Plan) -> Iterator[Standing]:
-    """Yield standings by value for metrics without influences and resamples."""
+    """Yield ranks without probabilities, for metrics without influences and resamples."""
     indices = method_values.evaluated_indices
     if not indices:
         return
@@ -124,10 +124,11 @@ def _standings_without_variation(method_values: MethodValues, plan: Plan) -> Ite
 
 
 def draw_values(values: Sequence[MethodValues], plan: Plan) -> list[FloatArray] | None:
-    """Return draws from the joint sampling distribution, one array (k, draws) for each metric.
+    """Draw from the joint sampling distribution; one array (k, draws) for each metric.
 
     The draws are bootstrap replicates if all metrics have replicates. Otherwise, they are draws
-    from a normal distribution. The result is None if a metric also has no influence function.
+    from a normal distribution. The result is None if a metric has neither replicates nor an
+    influence function.
     """
     if all(v.has_varying_replicates for v in values):
         return [v.mean_replicates for v in values]
@@ -148,7 +149,7 @@ def draw_values(values: Sequence[MethodValues], plan: Plan) -> list[FloatArray] 
 
 
 def _first_equal_indices(mean: FloatArray, covariance: FloatArray) -> IntArray:
-    """Return, for each variable, the index of the first variable with equal values in all draws."""
+    """Return, for each row, the index of the first row with the same values in all draws."""
     variance = np.diag(covariance)
     variance_sum = variance[:, None] + variance
     variance_of_difference = variance_sum - 2 * covariance
@@ -182,7 +183,7 @@ def agreements(values: Sequence[MethodValues], plan: Plan) -> Iterator[Agreement
 
 
 def _draws_by_metric(values: Sequence[MethodValues], plan: Plan) -> dict[str, FloatArray]:
-    """Return the draws of each metric by its name, without metrics that have no intervals."""
+    """Return the draws by metric; metrics without intervals are omitted."""
     reliable = [v for v in values if not any(v.unreliable_reasons)]
     draws = draw_values(reliable, plan) if reliable else None
     if draws is None:
@@ -202,7 +203,7 @@ def stabilities(values: Sequence[MethodValues], plan: Plan) -> Iterator[Stabilit
 # ------------------------------------------------------------------------- several data sets
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The values of one metric in all blocks, where each data set or run is one block."""
+    """The values of one metric for each method and block (a data set or a run)."""
 
     sampled: tuple[MethodValues, ...]
 
@@ -218,18 +219,18 @@ class Blocks:
 
     @property
     def is_rankable(self) -> bool:
-        """Whether all values are defined and methods are ranked more than once."""
+        """Whether all values are defined, for at least two methods and two blocks."""
         defined = all(values.is_defined for values in self.sampled)
         return defined and len(self.methods) > 1 and self.table.shape[0] > 1
 
     @property
     def kind(self) -> str:
-        """The kind of the blocks, which are data sets or runs."""
+        """Kind of the blocks: data sets or runs."""
         return "data sets" if len(self.sampled) > 1 else "runs"
 
     @property
     def table(self) -> FloatArray:
-        """The values of each data set (means over its runs) or each run, shape (blocks, k)."""
+        """The values for each data set (means over its runs) or each run, shape (blocks, k)."""
         if len(self.sampled) > 1:
             return np.array([values.mean for values in self.sampled])
         return self.sampled[0].values
@@ -241,7 +242,7 @@ class Blocks:
 
 
 def compare_across_data_sets(blocks_by_metric: Sequence[Blocks], plan: Plan) -> ComparisonTables:
-    """Return the tables over all data sets, which are empty for one run of one data set."""
+    """Return the tables over all data sets; they are empty for one run of one data set."""
     rankable = [blocks for blocks in blocks_by_metric if blocks.is_rankable]
     pairs_by_metric = [tuple(_wilcoxon_pairs(blocks, plan)) for blocks in rankable]
     return ComparisonTables(
@@ -261,7 +262,7 @@ def compare_across_data_sets(blocks_by_metric: Sequence[Blocks], plan: Plan) -> 
 
 
 def _wilcoxon_pairs(blocks: Blocks, plan: Plan) -> Iterator[PairedDifference]:
-    """Yield the difference of each pair of methods, tested by Wilcoxon's test over the blocks."""
+    """Yield the difference of each pair of methods with Wilcoxon's test over the blocks."""
     table = blocks.table
     index_pairs = list(combinations(range(len(blocks.methods)), 2))
     tests = [wilcoxon(table[:, i], table[:, j]) for i, j in index_pairs]
@@ -298,12 +299,12 @@ def _wilcoxon_pairs(blocks: Blocks, plan: Plan) -> Iterator[PairedDifference]:
 
 
 def _rank_difference(test: WilcoxonResult) -> float:
-    """Return the difference of the positive rank sum from its expected value."""
+    """Return the deviation of the positive rank sum from its expected value."""
     return test.statistic - test.n_pairs * (test.n_pairs + 1) / 4
 
 
 def _summary(blocks: Blocks, pairs: Sequence[PairedDifference], plan: Plan) -> Iterator[SummaryRow]:
-    """Yield the summary of each method over all blocks; the method with the best mean is first."""
+    """Yield the summary of each method over all blocks, sorted from the best mean."""
     ranked = sort_best_first(_mean_estimates(blocks, plan))
     reference = plan.reference or (best_methods(ranked) or [ranked[0].method])[0]
     values = dict(zip(blocks.methods, blocks.table.T, strict=True))
@@ -345,7 +346,7 @@ _OPPOSITE_SIGNS = (
 
 
 def _note_low_power(blocks: Blocks, plan: Plan, n_tests: int) -> str:
-    """Return a note if even the smallest possible p-value, 2 / 2^n_blocks, is not significant."""
+    """Return a note if no p-value can be significant, because the smallest is 2 / 2^n_blocks."""
     n_blocks = blocks.table.shape[0]
     min_p_value = 2.0 ** (1 - n_blocks)
     label = "p-value"
@@ -356,13 +357,13 @@ def _note_low_power(blocks: Blocks, plan: Plan, n_tests: int) -> str:
     if min_p_value < plan.alpha:
         return ""
     return (
-        f"with {n_blocks} {blocks.kind} this test finds nothing: its {label} is at least "
-        f"{min_p_value:g}"
+        f"with {n_blocks} {blocks.kind}, no difference can be significant, because the {label} is "
+        f"at least {min_p_value:g}"
     )
 
 
 def _standings_of_blocks(blocks: Blocks, plan: Plan) -> Iterator[Standing]:
-    """Yield the ranks over several data sets, with ranking before and after the aggregation."""
+    """Yield ranks over several data sets, as the mean of ranks and as the rank of means."""
     if len(blocks.sampled) == 1:
         return
     # All data sets use the same seed, so the draws are shuffled to make data sets independent.
@@ -423,7 +424,7 @@ def _friedman(blocks: Blocks, plan: Plan) -> MeanRanks:
 
 
 def _agreements(rankable: Sequence[Blocks]) -> Iterator[Agreement]:
-    """Yield the agreement of each pair of metrics on the mean ranks."""
+    """Yield the agreement of each pair of metrics about the mean ranks of the methods."""
     mean_ranks = {}
     for blocks in rankable:
         test = friedman(blocks.table, lower_is_better=blocks.metric.lower_is_better)
@@ -450,7 +451,7 @@ def _aggregates(blocks: Blocks, plan: Plan) -> Iterator[AggregateRow]:
 
 
 def _improvements(blocks: Blocks, plan: Plan) -> Iterator[Improvement]:
-    """Yield the probability that one method improves on another, for each pair."""
+    """Yield the probability of improvement for each pair of methods."""
     lower = blocks.metric.lower_is_better
     results = pairwise_improvements(
         blocks.runs, lower_is_better=lower, level=plan.level, rng=plan.seed

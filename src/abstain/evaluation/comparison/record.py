@@ -1,4 +1,4 @@
-"""Define the result of a comparison and the selection of its rows (`Comparison`)."""
+"""Define the result of a comparison, with methods to select rows of its tables (`Comparison`)."""
 
 import math
 from collections.abc import Iterable
@@ -58,7 +58,7 @@ class ComparisonTables:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DataSetComparison(ComparisonTables):
-    """The rows of one data set, and the values of each metric."""
+    """The rows for one data set, and the values of each metric."""
 
     data: Split
     sampled: tuple[MethodValues, ...]
@@ -72,7 +72,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
     Attributes
     ----------
     metrics, methods : tuple of str
-        Names of the metrics and methods, in the order of the input.
+        Names of the metrics and methods, in the order in which they were passed.
     data : tuple of Split
         The data sets, or ``((),)`` if there is a single data set.
     runs : tuple of str
@@ -88,8 +88,8 @@ class Comparison(ComparisonTables, NotebookDisplay):
         One standing for each metric, data set and method, and for all data sets together.
     summary : tuple of SummaryRow
         One row for each metric, data set and method, and for all data sets together. A row contains
-        the difference from the reference, the interval of the rank and the conclusion. The methods
-        are sorted from the best.
+        the difference from the reference, the interval of the rank and the conclusion. Methods are
+        sorted from the best to the worst.
     mean_ranks : tuple of MeanRanks
         One entry for each metric if there are several data sets or runs.
     agreements : tuple of Agreement
@@ -114,7 +114,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
         margin.
     aggregates, improvements, profiles : tuple of records
         Interquartile means, probabilities that one method improves on another, and performance
-        profiles. They require several runs or data sets.
+        profiles. These tables are only computed for several runs or data sets.
     """
 
     metrics: tuple[str, ...]
@@ -143,7 +143,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
     )
 
     def __repr__(self) -> str:
-        """Return a text with the numbers of methods, data sets, runs, metrics and warnings."""
+        """Return a summary with the numbers of methods, data sets, runs, metrics and warnings."""
         counts = {
             "method": len(self.methods),
             "data set": len(self.data),
@@ -195,7 +195,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
     # ----------------------------------------------------------------------- properties for display
     @property
     def displayed_run(self) -> str:
-        """The run whose estimates are displayed, which is the only run or the mean over runs."""
+        """The name of the displayed run, which is "mean" if there are several runs."""
         return self.runs[0] if len(self.runs) == 1 else MEAN
 
     @property
@@ -205,16 +205,16 @@ class Comparison(ComparisonTables, NotebookDisplay):
 
     @property
     def joint_level(self) -> float:
-        """Joint level of the conclusions and all ranks with a specified reference.
+        """Joint confidence level of the conclusions and all ranks if a reference is specified.
 
-        Two families of tests, those against the reference and those of all pairs, each have an
-        error with a probability of at most 1 - level.
+        The tests against the reference have any error with a probability of at most 1 - level, and
+        so do the tests of all pairs.
         """
         return round(max(2 * self.level - 1, 0.0), 10)
 
     @property
     def block_kind(self) -> str:
-        """What the methods are ranked in for tests across blocks: "data sets" or "runs"."""
+        """Unit over which the methods are ranked: "data sets" or "runs"."""
         return "data sets" if len(self.data) > 1 else "runs"
 
     @property
@@ -226,7 +226,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
 
     @property
     def methods_with_curves(self) -> tuple[str, ...]:
-        """The best methods, whose curves are displayed, in the order of `methods`."""
+        """Names of the best methods, whose curves are plotted, in the order of `methods`."""
         standings = self.standings_of(self.metrics[0], self.data[0])
         ranked_methods = [standing.method for standing in standings]
         selected = list(dict.fromkeys([*ranked_methods, *self.methods]))[:_CURVES]
@@ -249,7 +249,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
         return grouped
 
     def deciding_test(self, metric: str, data: Split | None) -> str:
-        """Return the name of the test of the comparison, or else of the first valid test.
+        """Return the name of the requested test if it was run, or else of the first valid test.
 
         The result is an empty string if there is no valid test.
         """
@@ -260,19 +260,19 @@ class Comparison(ComparisonTables, NotebookDisplay):
         return next(matching, valid[0] if valid else "")
 
     def tests_of(self, metric: str, data: Split | None) -> list[str]:
-        """Return the tests of one metric on one data set; the deciding test comes first."""
+        """Return the tests of one metric on one data set; the decisive test comes first."""
         first = self.deciding_test(metric, data)
         return sorted(self._pairs_by_test.get((metric, data), {}), key=lambda test: test != first)
 
     def pairs_of(
         self, metric: str, data: Split | None, test: str | None = None
     ) -> list[PairedDifference]:
-        """Return the pairs of one metric on one data set, by default by the deciding test."""
+        """Return the pairs of one metric on one data set, by default with the decisive test."""
         selected_test = self.deciding_test(metric, data) if test is None else test
         return list(self._pairs_by_test.get((metric, data), {}).get(selected_test, ()))
 
     def relations_to_best(self, metric: str, data: Split) -> dict[str, RelationToBest]:
-        """Return the relation of each method to the best method by the deciding test."""
+        """Return the relation of each method to the best method according to the decisive test."""
         return compute_relations_to_best(
             self.estimates_of(metric, data), self.pairs_of(metric, data)
         )
@@ -280,7 +280,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
     def standings_of(
         self, metric: str, data: Split | None, source: str | None = None
     ) -> list[Standing]:
-        """Return the standings from one source (by default the first), sorted by rank."""
+        """Return the ranks from one source (by default the first), sorted from the best."""
         standings = [s for s in self.standings if (s.metric, s.data) == (metric, data)]
         if standings and source is None:
             source = standings[0].source
@@ -297,7 +297,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
 
     @property
     def is_adjusted(self) -> bool:
-        """Whether p-values are adjusted for the number of pairs."""
+        """Whether p-values are adjusted for multiple comparisons."""
         methods = [pair.adjustment for pair in self.pairs]
         return not methods or any(method != "none" for method in methods)
 
@@ -307,7 +307,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
         return "adjusted p" if self.is_adjusted else "p"
 
     def describe_tests(self, metrics: Iterable[str] | None = None) -> str:
-        """Return a text with the tests and adjustments of the pairs on each data set."""
+        """Return a text that names the tests and adjustments of the pairs on each data set."""
         descriptions: dict[str, None] = {}
         for metric in self.metrics if metrics is None else metrics:
             for data in self.data:
@@ -330,7 +330,7 @@ def _row(record: Any, columns: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _flatten(value: Any) -> Any:
-    """Return a tuple, which may contain tuples, as text, and any other value unchanged."""
+    """Convert a tuple, which may be nested, to text, and return any other value unchanged."""
     if not isinstance(value, tuple):
         return value
     return "; ".join(", ".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in value)

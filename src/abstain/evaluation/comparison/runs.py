@@ -23,7 +23,7 @@ from abstain.typing import AnyArray, Array, FloatArray, IntArray, Split
 
 @dataclass(frozen=True, eq=False)
 class ScoredRun:
-    """The scores of all methods in one run on one data set, in the same order of the samples."""
+    """The scores of all methods in one run on one data set, for the same samples."""
 
     data: Split
     #: Name of the run, or an empty string if there is a single run.
@@ -50,7 +50,7 @@ class ScoredRun:
 
     @cached_property
     def weight(self) -> FloatArray | None:
-        """The weights, shape (n,) if they are the same for all methods, and (n, k) otherwise."""
+        """Weights of shape (n,), or (n, k) if they differ between the k methods."""
         weights = [s.weight for s in self.scored.values()]
         columns = [np.ones(self.n) if weight is None else weight for weight in weights]
         if all(np.array_equal(columns[0], weight) for weight in columns[1:]):
@@ -64,7 +64,7 @@ class ScoredRun:
 
     @property
     def min_clusters(self) -> int | None:
-        """Minimum over the methods of the number of clusters with positive weight, if any."""
+        """Smallest number of clusters with positive weight over all methods, if clusters exist."""
         if self.cluster is None:
             return None
         if self.weight is None or not self.has_weights_by_method:
@@ -72,7 +72,7 @@ class ScoredRun:
         return min(np.unique(self.cluster[weight > 0]).size for weight in self.weight.T)
 
     def count_samples_and_failures(self, method: str) -> tuple[int, int]:
-        """Return the number of samples with positive weight, and the number of failures in them."""
+        """Return the numbers of samples and failures with positive weight."""
         s = self.scored[method]
         if s.weight is None:
             return s.n_rows, s.n_failures
@@ -82,8 +82,8 @@ class ScoredRun:
     def has_same_samples(self, other: "ScoredRun") -> bool:
         """Return whether another run has the same samples in the same order.
 
-        The result is also True if neither names nor labels show a difference. The assumption that
-        samples are the same is conservative, because independent runs have smaller standard errors.
+        If neither names nor labels differ, the samples are assumed to be the same. This assumption
+        is conservative, because independent runs have smaller standard errors.
         """
         if self.n != other.n or _have_different_names(self.sample_names, other.sample_names):
             return False
@@ -91,7 +91,7 @@ class ScoredRun:
 
 
 def independence_codes(runs: Sequence[ScoredRun]) -> IntArray | None:
-    """Return codes that identify the cluster or the sample of each row, over all runs.
+    """Return an integer code of the cluster or sample of each row, for the rows of all runs.
 
     A cluster or a sample has the same code in every run. The result is None if all rows are
     independent.
@@ -114,7 +114,7 @@ def have_same_samples(runs: Sequence[ScoredRun]) -> bool:
 
 
 def _encode_names(names: Sequence[Array | None]) -> IntArray:
-    """Return integer codes of the names of all runs, concatenated over the runs."""
+    """Return integer codes of the sample names, concatenated over the runs."""
     first = np.asarray(names[0])
     if all(np.array_equal(first, np.asarray(run_names)) for run_names in names[1:]):
         codes = np.unique(first, return_inverse=True)[1].astype(np.int64)
@@ -176,7 +176,7 @@ def _group_models_by_run(
 
 
 def _parse_split(split: Split, runs: str | None, methods: str | None) -> tuple[Split, str, str]:
-    """Return the data set, the run and the model that the key of a split contains."""
+    """Split a key into the data set, the run and the model."""
     values = dict(split)
     for role, column in (("runs", runs), ("methods", methods)):
         if column is not None and column not in values:
@@ -248,7 +248,7 @@ def _check_equal_groups(models: Mapping[str, Predictions]) -> None:
 
 
 def _matching_criterion(models: Mapping[str, Predictions]) -> str:
-    """Return "name" or "order" for the match of the samples of several models, else ""."""
+    """Return how the samples of several models were matched: "name", "order" or ""."""
     if len(models) == 1:
         return ""
     names = [_sample_names(p) for p in models.values()]
@@ -259,7 +259,7 @@ def _matching_criterion(models: Mapping[str, Predictions]) -> str:
 
 
 def _check_complete(scored_runs: Sequence[ScoredRun]) -> tuple[ScoredRun, ...]:
-    """Check that methods and runs are the same on all data sets, and sort the methods alike."""
+    """Check that all data sets have the same methods and runs, and sort the methods."""
     first = scored_runs[0]
     methods = list(first.scored)
     for run in scored_runs:
@@ -292,15 +292,15 @@ def _check_complete(scored_runs: Sequence[ScoredRun]) -> tuple[ScoredRun, ...]:
 
 # ------------------------------------------------------------------ alignment of the samples
 def _are_different(a: Array | None, b: Array | None) -> bool:
-    """Return whether both arrays are available and different."""
+    """Return whether two arrays are both available and differ."""
     return a is not None and b is not None and not np.array_equal(a, b)
 
 
 def _have_different_names(a: Array | None, b: Array | None) -> bool:
     """Return whether the names show that the samples differ.
 
-    Names that are all integers may be row numbers of one file. If none of these integers is shared,
-    the samples may be the same.
+    Names that are all integers may be row numbers of one file. Without any common integer, the
+    samples may still be the same.
     """
     if a is None or b is None or np.array_equal(a, b):
         return False
@@ -343,10 +343,9 @@ def _rows_in_order_of(reference: Predictions, predictions: Predictions) -> IntAr
 
 
 def rows_of_same_samples(reference: Predictions, predictions: Predictions) -> IntArray | None:
-    """Return the rows in the order of a reference, or None if the samples differ.
+    """Return the samples in the order of a reference, or None if they differ.
 
-    The samples are the same if their labels or their names are equal. Equal numbers of samples are
-    not sufficient.
+    The samples are the same if their labels or their names are equal.
     """
     rows = _rows_in_order_of(reference, predictions)
     aligned = predictions if rows is None else predictions.subset(rows)
@@ -367,9 +366,9 @@ def rows_of_same_samples(reference: Predictions, predictions: Predictions) -> In
 def _align(
     models: Mapping[str, Predictions], data: Split, run: str, *, per_method_weights: bool
 ) -> dict[str, Predictions]:
-    """Return samples in the order of the first model; raise InputError if the samples differ.
+    """Return samples in the order of the first model; raise InputError if they differ.
 
-    The weights must also be the same unless `per_method_weights` is True.
+    InputError is also raised if weights differ and `per_method_weights` is False.
     """
     first = next(iter(models.values()))
     aligned = {model: _sort_like(first, p) for model, p in models.items()}

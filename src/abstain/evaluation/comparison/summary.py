@@ -26,7 +26,7 @@ _NO_INTERVAL = (_NAN, _NAN)
 
 @dataclass(frozen=True)
 class ReferenceTest:
-    """A test of one method against the reference before the adjustment for several tests."""
+    """A test of one method against the reference, with an unadjusted p-value."""
 
     p_value: float
     #: Whether the value of the method is better than the value of the reference.
@@ -57,7 +57,7 @@ def summarize(
 def _test_of_pair(
     method_values: MethodValues, pair: PairedDifference, method: str, *, plan: Plan
 ) -> ReferenceTest:
-    """Return the test of a pair of methods as a test of `method` against the second method."""
+    """Return the test of a pair of methods, oriented as a test of `method` against the other."""
     if method == pair.first:
         reference, difference = pair.second, pair.difference
     else:
@@ -96,9 +96,8 @@ def summary_rows(
 ) -> Iterator[SummaryRow]:
     """Yield the summary of each method.
 
-    If the reference was specified in advance, the p-values are adjusted for the tests against the
-    reference. Otherwise, the reference is the best method, and the p-values are adjusted for all
-    pairs.
+    If the user specified the reference, the p-values are adjusted for the tests against it.
+    By default, the reference is the best method, and the p-values are adjusted for all pairs.
     """
     pair_by_method = {}
     for pair in pairs:
@@ -144,7 +143,7 @@ def summary_rows(
 def _with_test(
     row: SummaryRow, test: ReferenceTest, adjusted: float, alpha: float, plan: Plan
 ) -> SummaryRow:
-    """Return a row with the test against the reference added."""
+    """Add the test against the reference to a row."""
     if math.isnan(adjusted):
         return replace(row, note=test.note or row.note)
     is_rejected = adjusted < plan.alpha and row.difference != 0
@@ -166,10 +165,10 @@ def _with_test(
 def _with_rank_bounds(
     rows: Sequence[SummaryRow], pairs: Sequence[PairedDifference]
 ) -> Iterator[SummaryRow]:
-    """Yield the rows with bounds of the ranks, which follow from the significant differences.
+    """Add bounds of the ranks, which follow from the significant differences, to the rows.
 
-    If b of k methods are significantly better than a method and w are significantly worse, then its
-    rank is between 1 + b and k - w.
+    If b of k methods are significantly better than a method and w are significantly worse, the
+    rank of this method is between 1 + b and k - w.
     """
     if not pairs:
         yield from rows
@@ -193,7 +192,7 @@ def _with_rank_bounds(
 def _significant_pairs(
     rows: Sequence[SummaryRow], pairs: Sequence[PairedDifference]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the better and the worse method of each pair with a significant difference."""
+    """Yield the better and the worse method of each significantly different pair."""
     reference = rows[0].reference
     is_specified = rows[0].n_tests < len(pairs)
     for pair in pairs:

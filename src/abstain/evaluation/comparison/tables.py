@@ -1,4 +1,4 @@
-"""Define the rows of the tables of a comparison."""
+"""Define the types of the rows in the tables of a comparison."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -29,8 +29,8 @@ class Estimate:
     data : tuple of (column, value)
         The data set, or an empty tuple if there is a single data set.
     run : str
-        The run, such as a seed or a fold. It is "mean" for the mean over several runs, and an empty
-        string if there is a single run.
+        The run, such as a seed or a fold. The run is "mean" for the mean over several runs, and an
+        empty string if there is a single run.
     value, low, high, standard_error : float
         The value, the bounds of the interval, and the standard error, as fractions. Undefined
         numbers are NaN, and `note` states the reason.
@@ -39,8 +39,8 @@ class Estimate:
     interval : str
         Method by which the interval was computed.
     n, failures : int
-        Number of samples, and number of samples with a loss above zero. For a mean over runs, each
-        number is the minimum over the runs.
+        Number of samples, and number of samples with a loss above zero. In the row of a mean over
+        runs, each count is the minimum over the runs.
     lower_is_better : bool
         Whether lower values of the metric are better.
     note : str
@@ -89,7 +89,7 @@ def best_methods(estimates: Iterable[Estimate]) -> list[str]:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """The difference between two methods on the same samples; unavailable numbers are NaN.
+    """The difference between two methods on the same samples. Unavailable numbers are NaN.
 
     Attributes
     ----------
@@ -104,11 +104,11 @@ class PairedDifference:
         interval, and the standard error, in units of the metric.
     ratio, ratio_low, ratio_high : float
         The value of the first method divided by the value of the second method, and the bounds of
-        the interval. The ratio is NaN if a value is zero or negative.
+        the interval. The ratio is NaN if one of the two values is zero or negative.
     p_value, adjusted : float
         Two-sided p-values before and after the adjustment for the number of pairs. For Wilcoxon's
-        test on bootstrap replicates, the p-values are one-sided, and the alternative is that the
-        first method is better.
+        test on bootstrap replicates, the p-values are one-sided for the alternative that the first
+        method is better.
     adjustment : str
         "holm", "bonferroni" or "none".
     test : str
@@ -119,8 +119,8 @@ class PairedDifference:
     better : str
         The significantly better method, or an empty string.
     valid : bool
-        Whether the test is valid. Invalid tests are only computed because published comparisons use
-        them.
+        Whether the test is valid. Invalid tests are only computed to reproduce published
+        comparisons.
     note : str
         Warning about the test, or an empty string.
     """
@@ -147,14 +147,15 @@ class PairedDifference:
 
     @property
     def test_description(self) -> str:
-        """A text with the name of the test and the adjustment."""
+        """Text that names the test and the adjustment of the p-value."""
         return f"{self.test}, {_ADJUSTED.get(self.adjustment, 'not adjusted')}"
 
 
 def pairs_with_best(pairs: Iterable[PairedDifference], best: str) -> dict[str, PairedDifference]:
     """Return the difference of each method from the best method.
 
-    If a pair is tested in both directions, the result contains the test with the best method first.
+    If a pair is tested in both directions, the result contains the test in which the best method
+    is the first method.
     """
     pairs_by_method: dict[str, PairedDifference] = {}
     for pair in pairs:
@@ -208,7 +209,8 @@ class SummaryRow:
     metric, method : str
         Name of the metric, and name of the score or confidence column.
     data : tuple of (column, value), or None
-        The data set. It is None for all data sets or runs together, and the values are then means.
+        The data set. If the row summarizes all data sets or runs, the data set is None and the
+        values are means.
     reference : str
         The argument `reference` of `compare`, or the best method if no reference was passed.
     value, low, high, level : float
@@ -216,15 +218,15 @@ class SummaryRow:
     difference : float
         Value of the method minus value of the reference.
     difference_low, difference_high, difference_level : float
-        Interval of the difference and its level. The level corresponds to the adjusted test, such
-        as 1 - 0.05/64 for the smallest of 64 p-values, so the interval excludes 0 if and only if
-        the difference is significant. The bounds are NaN if the test has no interval. The joint
-        coverage of several intervals is lower than their level.
+        Interval of the difference and its level. The level corresponds to the adjusted test, so
+        the interval excludes 0 if and only if the difference is significant. For example, the
+        level is 1 - 0.05/64 for the smallest of 64 p-values. The bounds are NaN if the test has no
+        interval. The probability that several intervals hold jointly is lower than their level.
     p_value, adjusted : float
         Two-sided p-values before and after the adjustment for `n_tests`.
     n_tests : int
-        Number of comparisons for which the p-value is adjusted. For k methods, it is k - 1 with a
-        specified reference, and k(k - 1)/2 otherwise.
+        Number of comparisons for which the p-value is adjusted. For k methods, the number is k - 1
+        if a reference is specified, and k(k - 1)/2 otherwise.
     rank_low, rank_high : float
         Bounds of the rank. The lower bound is 1 plus the number of significantly better methods.
         The upper bound is the number of methods minus the number of significantly worse methods.
@@ -279,7 +281,7 @@ class Standing:
         the lowest of their ranks with ``ties="min"``.
     mean_rank, rank_low, rank_high : float
         Mean of the rank over new data sets of this size, and bounds of its central range at the
-        level of the comparison. The estimated values are treated as the true values.
+        level of the comparison.
     rank_probabilities : tuple of float
         Probability of each rank, starting with rank 1.
     source : str
@@ -348,11 +350,11 @@ class Agreement:
     first, second : str
         Names of the metrics.
     tau : float
-        Kendall's tau-b of the two rankings. It is 1 for the same order and -1 for the reverse
-        order.
+        Kendall's tau-b of the two rankings. The value is 1 for the same order and -1 for the
+        reverse order.
     low, high : float
-        Central range of tau over resamples or over draws from the joint normal distribution. The
-        bounds are NaN if they were not computed.
+        Central range of tau over resamples or over draws from the joint normal distribution.
+        Bounds that were not computed are NaN.
     """
 
     data: Split | None
@@ -376,7 +378,7 @@ class Stability:
 
 @dataclass(frozen=True)
 class NonInferiorityRow:
-    """A test that a method is worse than a reference by at most a margin.
+    """Test that a method is not worse than a reference by a margin (non-inferiority test).
 
     Attributes
     ----------
@@ -390,8 +392,8 @@ class NonInferiorityRow:
         Disadvantage of the method, and its one-sided upper confidence bound. The disadvantage is
         negative if the method is better than the reference.
     p_value, adjusted : float
-        p-values of the hypothesis that the disadvantage is at least the margin. They are NaN if the
-        difference has no variation.
+        p-values of the hypothesis that the disadvantage is at least the margin. If the difference
+        has no variation, both p-values are NaN.
     non_inferior : bool
         Whether the adjusted p-value is below 1 - level.
     note : str
@@ -468,7 +470,7 @@ class Profile:
 class MethodBand:
     """Risk-coverage curves of one method on one data set, with confidence bands.
 
-    The bands are computed on first access, because the computation is slow.
+    Because the bands are slow to compute, they are computed on first access.
     """
 
     data: Split

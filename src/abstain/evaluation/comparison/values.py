@@ -27,7 +27,7 @@ from abstain.typing import BoolArray, FloatArray, IntArray, Split
 
 @dataclass(frozen=True, eq=False)
 class RowWeights:
-    """Weights of the rows of all runs, and codes that identify dependent rows."""
+    """Weights of the rows of all runs, and integer codes that are equal for dependent rows."""
 
     #: Weights, shape (rows,), or shape (rows, k) if the weights differ between methods.
     weight: FloatArray | None
@@ -36,7 +36,7 @@ class RowWeights:
 
     @classmethod
     def from_runs(cls, runs: Sequence[ScoredRun]) -> "RowWeights":
-        """Return the concatenated weights of the runs, scaled to the same total for each run."""
+        """Concatenate the weights of the runs, scaled to the same total for each run."""
         if len(runs) == 1:
             return cls(runs[0].weight, runs[0].cluster)
         weights = []
@@ -59,7 +59,7 @@ class RowWeights:
 
     @cached_property
     def unit_has_weight(self) -> BoolArray | None:
-        """Mask of the clusters or samples with weight for each method, shape (units, k).
+        """Mask of the clusters or samples with positive weight for each method, shape (units, k).
 
         The mask is None if the weights are the same for all methods.
         """
@@ -99,7 +99,7 @@ class MethodValues:
 
     @property
     def data(self) -> Split:
-        """The split that identifies the data set."""
+        """Key of the data set, as (column, value) pairs."""
         return self.runs[0].data
 
     @property
@@ -108,7 +108,7 @@ class MethodValues:
         return tuple(self.runs[0].scored)
 
     def select(self, methods: Sequence[str]) -> "MethodValues":
-        """Return the values of the given methods in the given order."""
+        """Return the values of a subset of the methods, in the order of the subset."""
         if list(self.methods) == list(methods):
             return self
         columns = [self.methods.index(name) for name in methods]
@@ -149,7 +149,7 @@ class MethodValues:
         return np.array([bool(self.unreliable_reason(i)) for i in range(len(self.methods))])
 
     def unreliable_reason(self, *methods: int) -> str:
-        """Return why one of the given methods has no interval and no test, or an empty string."""
+        """Return why any of these methods has no interval and no test, or an empty string."""
         if not self.unreliable_reasons:
             return ""
         return next(filter(None, (self.unreliable_reasons[i] for i in methods)), "")
@@ -165,21 +165,21 @@ class MethodValues:
         return self.shares is None and self.replicates is None
 
     def deciding_test(self, test: str) -> str:
-        """Return the requested test, or "bootstrap" if it needs a missing influence function."""
+        """Return the requested test, or "bootstrap" if a required influence function is missing."""
         has_no_influence = self.is_defined and self.shares is None
         return "bootstrap" if test == "influence" and has_no_influence else test
 
     def count_samples_and_failures(self, method: str, run: int | None = None) -> tuple[int, int]:
         """Return the numbers of samples and failures of a method in one run.
 
-        Without `run`, each number is the minimum over the runs.
+        If `run` is None, each number is the minimum over the runs.
         """
         runs = self.runs if run is None else [self.runs[run]]
         counts = [scored_run.count_samples_and_failures(method) for scored_run in runs]
         return min(n for n, _ in counts), min(n_failures for _, n_failures in counts)
 
     def fewest_failures(self, *methods: int) -> FailureCount | None:
-        """Return the minimum number of failures of the given methods (default: all) in any run.
+        """Return the smallest failure count of any of these methods (default: all) in any run.
 
         The result is None if the metric does not depend on failures.
         """
@@ -188,7 +188,7 @@ class MethodValues:
         return min_failures(self.metric, samples)
 
     def n_failures(self, *methods: int) -> int | None:
-        """Return the number of failures in `fewest_failures`."""
+        """Return the smallest number of failures of any of these methods in any run."""
         count = self.fewest_failures(*methods)
         return None if count is None else count.n_failures
 
@@ -216,7 +216,7 @@ class MethodValues:
         return np.arange(influences.shape[0])
 
     def n_clusters(self, *methods: int) -> int | None:
-        """Return the number of clusters in which a given method has weight, or None if unused."""
+        """Return the number of clusters with weight in any of these methods, if clusters exist."""
         if self._n_clusters is None or self.rows.unit_has_weight is None:
             return self._n_clusters
         return int(np.count_nonzero(self.rows.unit_has_weight[:, methods].any(axis=1)))
@@ -228,7 +228,7 @@ class MethodValues:
 
     @cached_property
     def n_units_per_pair(self) -> IntArray:
-        """Number of units with weight for each pair of methods, in the order of `combinations`."""
+        """Number of units with positive weight for each pair of methods."""
         first, second = pair_indices(len(self.methods))
         has_weight = self.rows.unit_has_weight
         if has_weight is None:
@@ -243,9 +243,9 @@ class MethodValues:
 
     @cached_property
     def paired_numbers(self) -> PairedNumbers:
-        """The means of all pairs of methods with the sums for tests by influence functions.
+        """The differences of all pairs of methods, with the sums that tests by influences require.
 
-        The level of the result is NaN. Callers set the level.
+        Callers set the level.
         """
         shares = (
             self.shares
@@ -264,9 +264,9 @@ class MethodValues:
         )
 
     def influences_of(self, *methods: int) -> FloatArray:
-        """Return the influence of each cluster or sample on the mean of each given method.
+        """Return the influence of each cluster or sample on the mean of each of these methods.
 
-        Clusters and samples without weight for all given methods are excluded.
+        Clusters and samples that have no weight for any of these methods are excluded.
         """
         if self.shares is None:
             raise InputError(f"{self.metric.name} has no influence function")
@@ -277,7 +277,7 @@ class MethodValues:
         return np.asarray(shares * shares.shape[0])
 
     def influences_at_fixed_threshold(self, *methods: int) -> tuple[FloatArray, FloatArray | None]:
-        """Return the influences at fixed thresholds, and the effects of jumps of the thresholds.
+        """Return the influences for fixed thresholds, and the effects of jumps of the thresholds.
 
         If no threshold jumps, return the influences and None.
         """
@@ -310,7 +310,7 @@ class MethodValues:
 
     @property
     def existing_replicates(self) -> FloatArray:
-        """The replicates; raises InputError if there are none."""
+        """The replicates. InputError is raised if no resamples were drawn."""
         if self.replicates is None:
             raise InputError(f"{self.metric.name} was not resampled")
         return self.replicates
@@ -357,7 +357,7 @@ def _values_without_influences(
 
 
 def _mark_unreliable(method_values: MethodValues) -> MethodValues:
-    """Return the values with the methods that have no interval, whose shares become NaN."""
+    """Record which methods have no interval, and replace their shares by NaN."""
     find_reason = method_values.metric.measurement.unreliable_reason
     reasons = []
     for name in method_values.methods:
@@ -381,7 +381,7 @@ def _mark_unreliable(method_values: MethodValues) -> MethodValues:
 def _remove_rounding(
     influences: FloatArray, values: FloatArray, run: ScoredRun, size: float
 ) -> FloatArray:
-    """Make values and influences equal in place if they only differ by rounding."""
+    """Replace values and influences that only differ by rounding errors by equal numbers."""
     tolerance = rounding_error(influences.shape[0], size)
     influences[:, np.abs(influences).max(axis=0) <= tolerance] = 0.0
     equalize_rounding(tolerance, values, influences, run.weight)
@@ -396,7 +396,7 @@ def _concatenate(tables: Sequence[FloatArray]) -> FloatArray:
 def _add_fixed_threshold_shares(
     method_values: MethodValues, tables: Sequence[FloatArray], size: float
 ) -> MethodValues:
-    """Add the shares at fixed thresholds and the effects of threshold jumps, if thresholds jump."""
+    """Add the influences for fixed thresholds and the effects of jumps, if thresholds jump."""
     runs = method_values.runs
     tables_at_fixed_threshold = list(tables)
     effects = []
@@ -424,10 +424,10 @@ def equalize_rounding(
     influences: FloatArray | None = None,
     weight: FloatArray | None = None,
 ) -> None:
-    """Make values of methods equal in place if they only differ by rounding.
+    """Replace values of methods that only differ by rounding errors by equal numbers.
 
-    With `influences`, the weighted influences of the methods must also agree. Otherwise, tests and
-    ranks would treat rounding errors as differences.
+    If `influences` is passed, the weighted influences of the methods must also agree. Without this
+    step, tests and ranks would treat rounding errors as differences.
     """
     scale: FloatArray | None = None
     if weight is not None and weight.ndim > 1:
@@ -456,7 +456,7 @@ def resample_values(
 ) -> FloatArray:
     """Return resampled values of all metrics, shape (metrics, runs, k, resamples).
 
-    Runs on the same samples share their resamples. Other runs are resampled independently.
+    Runs with the same samples are resampled together. Other runs are resampled independently.
     """
     if n_resamples < 2:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Choose decision rules on calibration predictions, and check them on other data."""
+"""Select decision rules on calibration data, and check them on other data."""
 
 from abstain.evaluation.rules.check import check_rule
 from abstain.evaluation.rules.record import CALIBRATION, RuleChecks

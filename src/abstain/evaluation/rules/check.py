@@ -57,8 +57,8 @@ def check_rule(
     Parameters
     ----------
     rule : DecisionRule
-        The rule, which is the result of `set_threshold` or of a function of `abstain.thresholds`,
-        or was read from a file.
+        A decision rule from `set_threshold`, from a function of `abstain.thresholds`, or from a
+        file.
     predictions : Predictions, array, or mapping from name or split to them
         The data sets, in the order of the output, for example by the severity of a shift. All
         inputs of `evaluate` are also accepted, such as a path, a dataframe, or a tuple of labels
@@ -67,21 +67,21 @@ def check_rule(
         checked. If `calibration` is also passed, the risk of unlabeled samples is estimated (see
         `abstain.shift.unlabeled_risk`). If the mapping is empty, no data set is checked.
     score : str or fitted score, optional
-        The confidence score. The default is the score of the rule. A fitted score must always be
-        passed.
+        The confidence score. The default is the score for which the rule was selected. If the rule
+        was selected for a fitted score, this score must be passed.
     loss : str, CostMatrix or array of shape (n,), optional
-        Loss of a prediction, as for `set_threshold`. An array requires a single data set.
+        Loss of a prediction, as for `set_threshold`. An array is only valid for a single data set.
     level : float, default=0.95
         Confidence level of all intervals.
     scale : {"log-odds", "probability", "score"}, optional
         Scale of confidence columns and arrays, as for `DecisionRule.apply`.
     calibration : Predictions, or an input of `evaluate`, optional
-        The calibration data of the rule. If they are passed, the result contains their
+        The calibration data of the rule. If calibration data are passed, the result contains their
         risk-coverage curve, and a warning if a data set contains the same samples.
     positive : class name, optional
         The positive class for sensitivity, specificity, false negatives and false positives. The
-        default is the second of two classes. With more than two classes, there is no default and
-        these numbers are only computed if the positive class is passed.
+        default is the second of two classes. For more than two classes, these numbers are only
+        computed if the positive class is passed.
     notes : sequence of str or Note
         Notes to add to those of the check, such as the notes of a file reader.
 
@@ -90,9 +90,10 @@ def check_rule(
     RuleChecks
         The rule with a `RuleCheck` for each data set, and for each group if the predictions have
         a `group`. The verdict of a data set is "holds" only if the verdict of every group is
-        "holds". A rule with one threshold per group is checked with the threshold and the target of
-        each group. If the rule has several limits, each limit is checked separately, in each group
-        that has its own threshold. The method `disparities` compares the groups.
+        "holds". If a rule has a threshold for each group, each group is checked with its threshold
+        and target. If the rule has several limits, each limit is checked separately, and
+        separately in each group with its own threshold. The method `disparities` compares the
+        groups.
 
     Raises
     ------
@@ -107,10 +108,11 @@ def check_rule(
 
     Notes
     -----
-    Each data set is checked separately. If the risk equals the target, one in forty intervals of
-    level 95% lies above the target by chance. The verdicts of a data set and its groups hold
-    jointly at the level (see `abstain.thresholds.check_groups`). For data sets that are ordered by
-    the severity of a shift, as in [1]_, the excess shows at which severity the target is exceeded.
+    Each data set is checked separately. If the true risk equals the target, a 95% interval lies
+    above the target with a probability of 2.5%. The verdicts of a data set and its groups hold
+    jointly at the level (see `abstain.thresholds.check_groups`). For data sets with increasing
+    severity of a shift, as in [1]_, the excess shows from which severity on the target is
+    exceeded.
 
     References
     ----------
@@ -187,7 +189,7 @@ def _score_data_set(
     loss: "str | CostMatrix | AnyArray | None",
     positive_class: str,
 ) -> RuleData:
-    """Return the confidences and losses of a data set, with its groups and classes."""
+    """Return the confidences, losses, groups and classes of a data set."""
     split, name, source = named_source
     samples, losses = positive_weight_rows(source, loss, where=name)
     data = score_data(samples, score, losses, name=name, split=split)
@@ -226,7 +228,7 @@ def _calibration_curves(
 
 
 def _resolve_score(rule: DecisionRule, score: str | ScoreState | None) -> str | ScoreState | None:
-    """Return the score to compute; raise InputError if the rule belongs to another score."""
+    """Return the score to compute; raise InputError if the rule was selected for another score."""
     if not isinstance(rule, DecisionRule):
         raise InputError(f"`rule` must be a DecisionRule; got {type(rule).__name__}")
     if score is None:
@@ -238,9 +240,9 @@ def _resolve_score(rule: DecisionRule, score: str | ScoreState | None) -> str | 
 def _check_data_sets(
     data_sets: list[RuleData], all_data: list[RuleData], rule: DecisionRule
 ) -> None:
-    """Raise InputError if data sets have the names of result columns or scores of two origins.
+    """Raise InputError for reserved column names, or if a score has different origins.
 
-    The score is a column or computed from class scores. Their scales may differ.
+    A score is either a column or computed from class scores. Their scales may differ.
     """
     check_split_columns((data.split for data in data_sets), (*CHECK_COLUMNS, *ESTIMATES))
     by_origin = {data.is_column: data for data in all_data if data.is_column is not None}
@@ -300,7 +302,7 @@ def _threshold_probability(rule: DecisionRule, data_sets: list[RuleData]) -> flo
 def _estimate_risks(
     rule: DecisionRule, data_sets: Sequence[RuleData], calibration: RuleData | None
 ) -> tuple[UnlabeledRisk | None, ...]:
-    """Return the estimated selective risk of each unlabeled data set, and None for other data sets.
+    """Return the estimated selective risk of each data set, or None for labeled data sets.
 
     The estimate requires a rule with one threshold, and calibration data with 0/1 losses and
     without frequency weights.

@@ -1,4 +1,4 @@
-"""Describe, with few digits, the condition under which a decision rule answers."""
+"""Describe the condition under which a decision rule answers, with few digits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ _MIN_DECIMALS: Final = 3
 class AnswerCondition:
     """The condition under which a rule answers a sample of a group.
 
-    The displayed threshold has as few digits as possible. It accepts the same samples of the
-    calibration data and the checked data as the exact threshold.
+    The displayed threshold has as few digits as possible. On the calibration data and the checked
+    data, it accepts the same samples as the exact threshold.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class AnswerCondition:
         The threshold as text, or "" if there is no threshold.
     opposite : str
         For two classes, the largest probability of the positive class at which the rule answers the
-        negative class. It is "" for another number of classes.
+        negative class. If the number of classes is not two, the text is empty.
     """
 
     group: str
@@ -45,7 +45,7 @@ class AnswerCondition:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The alternatives, such as "p ≥ 0.920" and "p ≤ 0.080", or none without a threshold."""
+        """Alternative conditions, such as "p ≥ 0.920" and "p ≤ 0.080", if there is a threshold."""
         if not self.threshold:
             return ()
         above = f"{self.symbol} \u2265 {self.threshold}"
@@ -53,14 +53,14 @@ class AnswerCondition:
 
     @property
     def text(self) -> str:
-        """The condition as text, or "no threshold" if the group has no threshold."""
+        """The condition as text, or "no threshold"."""
         return " or ".join(self.parts) or "no threshold"
 
 
 def answer_conditions(
     rule: DecisionRule, data_sets: Sequence[RuleData], *, n_classes: int = 0
 ) -> tuple[AnswerCondition, ...]:
-    """Return the condition under which a rule answers, for each of its thresholds.
+    """Return the condition that each threshold of a rule defines.
 
     `data_sets` contains the calibration data and the checked data on the scale of the rule.
     """
@@ -103,7 +103,7 @@ def answer_conditions(
 
 
 def _score_text(threshold: float, rejected: float, accepted: float) -> str:
-    """Return the shortest text of a threshold that separates the same confidences."""
+    """Return the decimal with the fewest digits that separates the same confidences."""
     if np.isinf(rejected) and np.isinf(accepted):
         return f"{threshold:.9g}"
     return shortest_decimal(
@@ -115,7 +115,7 @@ def _score_text(threshold: float, rejected: float, accepted: float) -> str:
 
 
 def _probability_text(log_odds: float, rejected: float, accepted: float) -> str:
-    """Return the shortest probability that separates the same samples as a log-odds threshold."""
+    """Return the probability with the fewest digits that separates the same samples."""
     probability = float(special.expit(log_odds))
     if np.isinf(rejected) and np.isinf(accepted):
         return round_probability_up(probability)

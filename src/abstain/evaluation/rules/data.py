@@ -29,7 +29,7 @@ MAX_LOG_ODDS: Final = 745.0
 
 @dataclass(frozen=True, eq=False)
 class RuleData:
-    """One data set on which a decision rule is chosen or checked."""
+    """One data set on which a decision rule is selected or checked."""
 
     #: The split, or an empty tuple if the data set is not defined by split columns.
     split: Split
@@ -58,17 +58,17 @@ class RuleData:
 
     @property
     def is_column(self) -> bool | None:
-        """Whether the confidences are a column of the data; None for an array of confidences."""
+        """Whether the confidences are a column of the data, or None if they are an array."""
         return None if self.score is None else self.score.is_user_column
 
     @property
     def is_in_log_odds(self) -> bool:
-        """Whether the confidences are the log-odds of a computed score."""
+        """Whether the confidences are log-odds that were computed from the predictions."""
         return self.score is not None and not self.is_column and self.score.scale == "log-odds"
 
     @cached_property
     def s(self) -> Scored | None:
-        """The samples as an input of metrics and curves; None if there are no losses."""
+        """The samples as input of metrics and curves, or None if there are no losses."""
         return None if self.loss is None else Scored(self.values, self.loss, self.weight)
 
 
@@ -80,7 +80,7 @@ def score_data(
     name: str = "",
     split: Split = (),
 ) -> RuleData:
-    """Return the confidences and losses of a data set; an array has no losses."""
+    """Return the confidences and losses of a data set, or only confidences for an array."""
     if not isinstance(source, Predictions):
         values = checks.confidence(source, f"predictions[{name!r}]" if name else "predictions")
         return RuleData(split, name, values, None, None)
@@ -97,7 +97,7 @@ def score_data(
 
 
 def add_rule_groups(rule: DecisionRule, data: RuleData, source: object) -> RuleData:
-    """Return the data with the threshold group of each sample, or with the masks of the limits."""
+    """Add the group of each sample that selects its threshold, or the masks of the limits."""
     if not rule.parts:
         return data
     if not isinstance(source, Predictions):
@@ -125,9 +125,10 @@ def add_rule_groups(rule: DecisionRule, data: RuleData, source: object) -> RuleD
 
 
 def convert_to_rule_scale(rule: DecisionRule, data: RuleData, scale: Scale | None) -> RuleData:
-    """Return the data with log-odds or probabilities converted to the scale of the rule.
+    """Convert log-odds or probabilities to the scale of the rule.
 
-    `scale` is the scale of confidence columns and arrays. The scale of a computed score is known.
+    `scale` is the scale of confidence columns and arrays. For a score that is computed from
+    predictions, `scale` need not be passed.
     """
     data_scale: str | None = scale
     if data.score is not None and not data.score.is_user_column:
@@ -143,7 +144,7 @@ def convert_to_rule_scale(rule: DecisionRule, data: RuleData, scale: Scale | Non
 
 
 def set_scale(score: ConfidenceScore, scale: Scale | None) -> ConfidenceScore:
-    """Return a confidence column with its scale; raise InputError for values off the scale."""
+    """Return a confidence column and its scale; raise InputError for values outside the scale."""
     if scale is None:
         return score
     checks.one_of(scale, "scale", SCALES)
@@ -159,7 +160,7 @@ def set_scale(score: ConfidenceScore, scale: Scale | None) -> ConfidenceScore:
 def compute_confidence(
     predictions: Predictions, score: "str | ScoreState | None", *, where: str = ""
 ) -> ConfidenceScore:
-    """Return the requested confidence score, or else the only score that can be computed."""
+    """Compute the requested confidence score, or the default score."""
     if score is None:
         score = _only_score(predictions)
     if not isinstance(score, str):
@@ -192,7 +193,7 @@ def _only_score(predictions: Predictions) -> str:
 
 
 def _apply_fitted_score(predictions: Predictions, state: Any) -> ConfidenceScore:
-    """Return the confidences of a fitted score; raise InputError for another object."""
+    """Compute the confidences of a fitted score; raise InputError for an object of another type."""
     scored = state.score(predictions) if callable(getattr(state, "score", None)) else None
     if not isinstance(scored, ConfidenceScore):
         raise InputError(f"`score` must be a name or a fitted score; got {type(state).__name__}")
@@ -203,7 +204,7 @@ def name_data_sets(source: object) -> list[tuple[Split, str, object]]:
     """Return the split, the name and the data of each data set.
 
     A data set that is not in a mapping has the name "data". The name of a split consists of its
-    values, and also of its columns if several splits have the same values.
+    values. If several splits have the same values, the names also contain the columns.
     """
     if not isinstance(source, Mapping):
         return [((), "data", source)]
@@ -240,7 +241,7 @@ def read_calibration_set(source: object) -> object:
 
 
 def _single_data_set(key: object, data: object) -> object:
-    """Return the data set of an entry; raise InputError if the entry has several data sets."""
+    """Convert an entry to one data set; raise InputError if it contains several data sets."""
     if not isinstance(data, Mapping):
         return data
     if len(data) != 1:
@@ -252,7 +253,7 @@ def _single_data_set(key: object, data: object) -> object:
 
 
 def _check_key(key: object) -> str | Split:
-    """Return a key that is a name or a split, or raise InputError for any other key."""
+    """Return a key that is a name or a split; raise InputError for other keys."""
     if isinstance(key, str):
         return key
     if isinstance(key, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in key):

@@ -34,8 +34,8 @@ def rule_notes(
 ) -> list[Note]:
     """Return the notes about a rule and about each data set on which the rule was checked.
 
-    `checks` contains the check of each data set, followed by the checks of its groups. The notes do
-    not state why `explained_groups` have no threshold.
+    `checks` contains the check of each data set, followed by the checks of its groups. For the
+    groups in `explained_groups`, no note states why they have no threshold.
     """
     notes = [
         *_guarantee_notes(rule),
@@ -60,7 +60,7 @@ def rule_notes(
 
 
 def _within(name: str, notes: Iterable[Note]) -> Iterator[Note]:
-    """Yield notes that begin with the name of the data set, which may differ from the split."""
+    """Yield notes whose text begins with the name of the data set."""
     return (note.within(name) for note in notes)
 
 
@@ -171,7 +171,7 @@ def _unseen_groups(
 
 
 def _unknown_scale(rule: DecisionRule, data_sets: Sequence[RuleData]) -> Iterator[Note]:
-    """Yield a warning if the rule may have been chosen on another scale."""
+    """Yield a warning if the scale of the rule may differ from that of the data."""
     is_computed = any(data.is_in_log_odds for data in data_sets)
     if rule.scale == "unknown" and rule.attainable and is_computed:
         yield Note.warning(
@@ -210,7 +210,7 @@ def have_same_values(first: Array, second: Array) -> bool:
 
 
 def _group_verdicts(check: RuleCheck, groups: Sequence[RuleCheck]) -> Iterator[Note]:
-    """Yield notes about groups with a broken target or too few answers to decide."""
+    """Yield notes about groups with an exceeded target or too few answers for a verdict."""
     broken = [group.subgroup for group in groups if group.verdict == "broken"]
     undecided = [group.subgroup for group in groups if group.verdict == "cannot tell"]
     undecided += [group.subgroup for group in groups if group.verdict == "nothing accepted"]
@@ -244,7 +244,7 @@ def _list_names(names: Sequence[str]) -> str:
 
 
 def _constant_decision(rule: DecisionRule, data: RuleData, check: RuleCheck) -> Iterator[Note]:
-    """Yield a warning if all samples are accepted or rejected, probably by a wrong scale."""
+    """Yield a warning if all samples are accepted or rejected, probably due to a wrong scale."""
     if rule.threshold is None or check.accepted not in {0, check.n}:
         return
     if rule.coverage is None or rule.coverage == check.coverage:

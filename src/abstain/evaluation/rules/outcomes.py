@@ -1,4 +1,4 @@
-"""Count the errors of a decision rule among its answers and all samples (`AnswerOutcomes`)."""
+"""Count the errors of a decision rule as shares of answers and of all samples."""
 
 import itertools
 from collections.abc import Sequence
@@ -43,7 +43,8 @@ class ClassOutcomes:
     Attributes
     ----------
     sensitivity : Share
-        Share of the answered samples of the positive class that are answered as positive.
+        Number of positive samples that are answered as positive, divided by the number of answered
+        positive samples.
     specificity : Share
         Share of the answered samples of other classes that are answered as another class.
     false_negatives : Share
@@ -62,7 +63,7 @@ class ClassOutcomes:
 class AnswerOutcomes:
     """Errors of a rule on one data set or group with 0/1 losses.
 
-    The intervals are exact. Each interval has the level separately, whereas the intervals of
+    The intervals are exact. The level refers to each interval separately, whereas the intervals of
     `RuleCheck` hold jointly.
 
     Attributes
@@ -76,8 +77,8 @@ class AnswerOutcomes:
     wrong_without_abstention : Share
         Share of all samples that would be wrong if the rule answered all samples.
     classes : ClassOutcomes or None
-        Errors for the positive class. It is None if there is no positive class, or if the data lack
-        labels or predicted classes.
+        Errors for the positive class. The attribute is None if no positive class is defined, or if
+        labels or predicted classes are missing.
     """
 
     answered: Share
@@ -88,7 +89,7 @@ class AnswerOutcomes:
 
 
 def resolve_positive_class(predictions: Sequence[Predictions], positive: object) -> str:
-    """Return the name of the positive class, or "" if there is no positive class.
+    """Return the name of the positive class, or "" if none is defined.
 
     The default is the second of two classes.
     """
@@ -112,7 +113,7 @@ def resolve_positive_class(predictions: Sequence[Predictions], positive: object)
 
 
 def _as_class_name(value: object) -> str:
-    """Return a class as text, as `class_name_texts` does."""
+    """Convert a class to text in the same way as `class_name_texts`."""
     return str(group_texts(np.array([value], dtype=object), "positive")[0])
 
 
@@ -121,7 +122,7 @@ def _has_classes(predictions: Predictions) -> bool:
 
 
 def add_positive_class(data: RuleData, source: object, positive: str) -> RuleData:
-    """Return a data set with masks of the true and the predicted positive class."""
+    """Add masks of the true and the predicted positive class to a data set."""
     if not (positive and isinstance(source, Predictions) and _has_classes(source)):
         return data
     names = class_name_texts(source)
@@ -179,7 +180,7 @@ def _outcomes(
 def _class_outcomes(
     data: RuleData, losses: AcceptedLosses, rows: BoolArray
 ) -> ClassOutcomes | None:
-    """Return the errors with respect to the positive class, or None without a positive class."""
+    """Return the errors with respect to the positive class, or None if none is defined."""
     is_predicted_positive = data.is_predicted_positive
     if data.is_positive is None or data.is_negative is None or is_predicted_positive is None:
         return None
@@ -195,7 +196,7 @@ def _class_outcomes(
 
 
 def _share(losses: AcceptedLosses, subset: BoolArray, mask: Array) -> Share:
-    """Return the share of the samples of a subset that are in a mask."""
+    """Return the share of a subset of the samples for which a mask is True."""
     total = int(np.count_nonzero(subset))
     if total == 0:
         return Share(0, 0, float("nan"), no_interval(losses.level, "there are no such samples"))

@@ -1,4 +1,4 @@
-"""Define the result of the check of a decision rule on several data sets (`RuleChecks`)."""
+"""Define the result of checking a decision rule on several data sets (`RuleChecks`)."""
 
 import math
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ ESTIMATES: Final = {
 
 @dataclass(frozen=True, eq=False)
 class RuleChecks(NotebookDisplay):
-    """A decision rule with the results of its checks on other data sets.
+    """A decision rule, and the results of its checks on other data sets.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class RuleChecks(NotebookDisplay):
         One check for each data set, in the order of the input. If a data set has no labels, the
         risks and the excess are NaN.
     splits : tuple of tuple of (column, value)
-        The split of each data set. The split is empty if the data sets are not defined by columns.
+        The split of each data set. A split is empty if no columns define the data set.
     level : float
         Confidence level of the intervals. The intervals of a data set and its groups hold jointly
         at this level.
@@ -88,16 +88,17 @@ class RuleChecks(NotebookDisplay):
         tuple is empty if the data set has no groups.
     curve : RiskCoverageCurve or None
         Risk-coverage curve of the calibration data, or None if these were not passed. The curve
-        shows the generalized risk if the rule limits it, and the selective risk otherwise.
+        shows the generalized risk if the rule limits this risk, and the selective risk otherwise.
     notes : tuple of Note
         Notes about the rule and the data. Warnings come first.
     is_binary : bool
-        Whether every loss is 0 or 1. A mean loss is then the share of wrong answers.
+        Whether every loss is 0 or 1. If True, a mean loss is a share of wrong answers.
     threshold_probability : float or None
-        The threshold, converted to a probability of a correct prediction. It is None if the
-        threshold is not known to be in log-odds.
+        The threshold, converted to a probability of a correct prediction. The attribute is None
+        unless the threshold is in log-odds.
     estimates : tuple of UnlabeledRisk or None
-        Estimated risk of each unlabeled data set. An entry is None if the risk cannot be estimated.
+        Estimated risk of each unlabeled data set. For a data set whose risk cannot be estimated,
+        the entry is None.
     group_curves : tuple of (str, RiskCoverageCurve)
         The curve of each group of the calibration data, for a rule with several thresholds.
     conditions : tuple of AnswerCondition
@@ -106,7 +107,7 @@ class RuleChecks(NotebookDisplay):
         Name of the positive class, or "" if there is no positive class.
     outcomes : tuple of tuple of AnswerOutcomes or None
         The errors on each data set and then on its groups, as shares of the answers and of all
-        samples. An entry is None if there are no labels, or if a loss is neither 0 nor 1.
+        samples. Without labels, or if a loss is neither 0 nor 1, the entry is None.
     remedies : tuple of Remedies
         The remedies for each group of the calibration data that has no threshold.
 
@@ -138,7 +139,7 @@ class RuleChecks(NotebookDisplay):
     remedies: tuple[Remedies, ...] = ()
 
     def __repr__(self) -> str:
-        """Return a text with the rule and the numbers of data sets and warnings."""
+        """Return a summary of the rule, with the numbers of data sets and warnings."""
         n_warnings = sum(note.level == "warning" for note in self.notes)
         counts = format_counts({"data set": len(self), "warning": n_warnings})
         return f"RuleChecks({self.rule!s}; {counts}; .frame() has the numbers)"
@@ -156,25 +157,25 @@ class RuleChecks(NotebookDisplay):
         return (self.checks[index], *groups)
 
     def results_of(self, index: int) -> list[tuple[RuleCheck, AnswerOutcomes | None]]:
-        """Return pairs of check and outcomes for a data set and then for each of its groups."""
+        """Return the check and the outcomes of a data set, and of each of its groups, as pairs."""
         checks = self._checks_of(index)
         outcomes = self.outcomes[index] if self.outcomes else (None,) * len(checks)
         return list(zip(checks, outcomes, strict=True))
 
     def all_outcomes(self) -> list[AnswerOutcomes]:
-        """Return the outcomes of all data sets and groups that have outcomes."""
+        """Return all available outcomes of data sets and groups."""
         return [outcome for group in self.outcomes for outcome in group if outcome]
 
     def condition_of(self, group: str) -> AnswerCondition | None:
-        """Return the answer condition of a group, or None if the rule has no such group."""
+        """Return the condition under which a group is answered, or None for an unknown group."""
         return next((c for c in self.conditions if c.group == group), None)
 
     def disparities(self) -> list[Disparity]:
-        """Return the disparities between the groups of each data set; empty without groups.
+        """Return the disparities between the groups of each data set, if there are groups.
 
         A disparity is the largest difference and the largest ratio between two groups, with
-        intervals. The method compares the rejection rate and the risk that the rule limits, which
-        is the selective risk by default.
+        intervals. The method compares the rejection rate, and the kind of risk that the rule
+        limits (by default, the selective risk).
         """
         return [
             disparity for index in range(len(self)) for disparity in self._disparities_of(index)
@@ -191,13 +192,14 @@ class RuleChecks(NotebookDisplay):
         return [d for d in disparities(groups) if d.quantity in quantities]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return flat rows of the calibration data, the data sets and their groups.
+        """Return table rows for the calibration data, the data sets and their groups.
 
         In the row of a group, `name` is the name of the data set, `subgroup` is the group, and
         `role` is "group". In the row of a limit of a group, `role` is "limit". The column
         `together` is the number of rows whose intervals hold jointly. The row of the calibration
-        data has no intervals, and its risks are optimistic. If the risk of unlabeled data was
-        estimated, rows also contain the estimates (see `abstain.shift.unlabeled_risk`).
+        data has no intervals, and its risks are optimistic, because the threshold was selected on
+        these data. If the risk of unlabeled data was estimated, the estimates are additional
+        columns (see `abstain.shift.unlabeled_risk`).
         """
         split_columns = dict.fromkeys(column for split in self.splits for column, _ in split)
         empty_split = dict.fromkeys(split_columns, "")
@@ -254,7 +256,7 @@ class RuleChecks(NotebookDisplay):
         """Return n, accepted, coverage, risks and excess of the rule on its calibration data.
 
         If the rule does not contain its risk, the risk is taken from the curve of the calibration
-        data. The result is None if these numbers are not available.
+        data. If these numbers are not available, the result is None.
         """
         rule, point = self.rule, self._point_on_curve()
         if rule.n == 0 and point is None:
@@ -324,7 +326,7 @@ def _disparity_columns(disparities_of_data: list[Disparity]) -> dict[str, float]
 
 
 def _excess(rule: DecisionRule, achieved: dict[str, Any]) -> float:
-    """Return the excess over the target with the same definition as `RuleCheck.excess`."""
+    """Return the excess over the target, as defined for `RuleCheck`."""
     if rule.target is None or not rule.quantity:
         return _NAN
     if rule.quantity == "cost":

@@ -1,4 +1,4 @@
-"""Find sample sizes and other rules with which a group without a threshold would have one."""
+"""Suggest sample sizes or other rules for groups in which no threshold is certified."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,9 +37,10 @@ _OTHER_STARTS: Final = ((0.95,), (0.5,), (0.25,), (0.1,))
 
 @dataclass(frozen=True)
 class AlternativeRule:
-    """Another rule that has a threshold on the same calibration data, with its own delta.
+    """Another rule, with another delta, that has a threshold on the same calibration data.
 
-    A rule with several limits may start at other coverages, `starts`.
+    For a rule with several limits, `starts` contains the coverages at which the tests start, if
+    they differ.
     """
 
     rule: DecisionRule
@@ -49,7 +50,7 @@ class AlternativeRule:
 
 @dataclass(frozen=True)
 class Remedies:
-    """Changes that would give a threshold to a group of the calibration data without one.
+    """Changes with which a threshold could be certified for a group that has none.
 
     Attributes
     ----------
@@ -58,14 +59,14 @@ class Remedies:
     rule : DecisionRule
         The rule of the group, which has no threshold.
     tests : tuple of StartTest
-        The tests of the rule on these data. Empty for a rule with several limits.
+        The tests of the rule on these data. For a rule with several limits, the tuple is empty.
     n_required : int or None
-        Number of samples with which the rule includes the test `next_test`. For a rule with several
-        limits, it is the number with which the rule has a threshold if further samples are like the
-        available samples. None if it is larger than ten times the number of samples.
+        Number of samples with which the rule includes the test `next_test`. For a rule with
+        several limits, `n_required` is an estimate of the number with which a threshold can be
+        certified. The value is None if more than ten times the available samples are required.
     next_test : StartTest or None
-        A test that the available data would pass. If no test would be passed, it is the first test.
-        None for a rule with several limits.
+        A test that the available data would pass. If the data would pass no test, `next_test` is
+        the first test. For a rule with several limits, `next_test` is None.
     alternatives : tuple of AlternativeRule
         Other rules that have a threshold on these data.
     n_wrong : int
@@ -96,7 +97,7 @@ def find_remedies(
     """Return the remedies for each group without a threshold.
 
     Remedies are only available for the rules in `FIXED_SEQUENCE_RULES` with their default options.
-    The losses must be 0 or 1, and the samples must not have weights.
+    In addition, the losses must be 0 or 1, and the samples must not have weights.
     """
     s = None if calibration is None else calibration.s
     if calibration is None or s is None or not s.is_binary or s.weight is not None:
@@ -135,7 +136,7 @@ def find_remedies(
 def _remedies_of_group(
     name: str, rule: DecisionRule, samples: Scored, n_classes: int
 ) -> Remedies | None:
-    """Return the remedies for one group, or None if the rule has other than default options."""
+    """Return the remedies for one group, or None if an option of the rule is not the default."""
     target, delta = rule.target or 0.0, rule.delta or 0.0
     if _refit(rule, samples, target, delta).reason != rule.reason:
         # The options of the rule, such as its starts, are not the default options.
@@ -176,10 +177,11 @@ def _refit(
 def _alternative_rules(
     name: str, rule: DecisionRule, samples: Scored, n_classes: int
 ) -> Iterator[AlternativeRule]:
-    """Yield other rules that have a threshold on these data.
+    """Yield other rules with which a threshold can be certified on these data.
 
-    An alternative is a second attempt on the same data, so its delta adds to that of the rule. Half
-    of delta limits the probability that either guarantee fails to 1.5 delta.
+    An alternative rule is a second attempt on the same data, so the failure probabilities of both
+    rules add up. The alternative uses delta / 2, so that either guarantee fails with probability
+    at most 1.5 delta.
     """
     target, delta = rule.target or 0.0, (rule.delta or 0.0) / 2
     candidates = [
@@ -212,7 +214,7 @@ def _remedies_of_limits(
     masks: Mapping[str, BoolArray],
     n_classes: int,
 ) -> Remedies | None:
-    """Return the remedies for several limits, or None if the starts are not the default."""
+    """Return the remedies for a rule with several limits, or None for non-default starts."""
     limits = [
         Limit(part.name, part.rule.target or 0.0, masks.get(part.name))
         for part in rule.parts
@@ -250,7 +252,7 @@ def _refit_limits(
 def _other_limit_rules(
     rule: DecisionRule, samples: Scored, limits: Sequence[Limit], delta: float
 ) -> Iterator[tuple[DecisionRule, tuple[float, ...]]]:
-    """Yield a rule with another start and a rule with larger limits, if they have a threshold."""
+    """Yield rules with another start or with larger limits, if they have a threshold."""
     for starts in _OTHER_STARTS:
         candidate = _refit_limits(rule, samples, limits, delta=delta, starts=starts)
         if candidate.attainable:
@@ -284,6 +286,6 @@ def _largest_limits(rule: DecisionRule, limits: Sequence[Limit]) -> list[Limit]:
 
 
 def _increase(limit: Limit, step: int) -> Limit:
-    """Return a limit that is larger by some steps, up to a multiple of the limit."""
+    """Increase a limit by a number of steps, up to a multiple of the limit."""
     max_risk = min(limit.max_risk + step * _LIMIT_STEP, _MAX_LIMIT_MULTIPLE * limit.max_risk)
     return replace(limit, max_risk=round(min(max_risk, _MAX_RISK), 10))

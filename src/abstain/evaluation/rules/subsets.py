@@ -24,7 +24,7 @@ _TRUE_CLASS_RULE: Final = (
 
 
 def resolve_groups(predictions: Predictions, per: "str | AnyArray") -> tuple[str, Array]:
-    """Return the name of a grouping and the group of each sample; true classes are rejected."""
+    """Return the name of a grouping and the group of each sample; reject true classes."""
     if not isinstance(per, str):
         name, groups = GROUP, group_texts(per, "per")
     elif per == PREDICTION:
@@ -47,7 +47,7 @@ def resolve_groups(predictions: Predictions, per: "str | AnyArray") -> tuple[str
 
 
 def _are_true_classes(groups: Array, predictions: Predictions) -> bool:
-    """Return whether groups equal the true classes and differ from the predicted classes."""
+    """Return whether the groups equal the true classes but differ from the predicted classes."""
     if predictions.labels is None or len(set(groups.tolist())) < 2:
         return False
     if not (groups == group_texts(predictions.labels)).all():
@@ -82,7 +82,7 @@ _SUBSET_NAMES: Final[Mapping[str, Callable[[Predictions], Array]]] = {
 def resolve_limits(
     max_risks: Mapping[str, float], predictions: Predictions, risk: str
 ) -> list[Limit]:
-    """Return the limits, where a kind without a name is expanded to one limit for each name."""
+    """Expand each kind of limit without a name, such as "group", to one limit for each name."""
     limits: dict[str, Limit] = {}
     for requested_name, max_risk in max_risks.items():
         for name, mask in _expand_limit(requested_name, predictions).items():
@@ -93,7 +93,7 @@ def resolve_limits(
 
 
 def _expand_limit(name: str, predictions: Predictions) -> dict[str, BoolArray | None]:
-    """Return the mask of each limit that a name or a kind of limit stands for."""
+    """Return the mask of each limit that a name or a kind of limit represents."""
     if name == OVERALL:
         return {name: None}
     kind, separator, value = name.partition(":")

@@ -53,10 +53,11 @@ def set_threshold(
     Parameters
     ----------
     predictions : Predictions
-        The calibration data. They must not contain training samples of the model or of a fitted
-        score, or samples on which the rule is checked later. A mapping, as `read_predictions`
-        returns it, must contain a single data set. All inputs of `evaluate` are also accepted, such
-        as a path, a dataframe, named arrays, or a tuple of labels and probabilities.
+        The calibration data. Do not include training samples of the model or of a fitted score, or
+        samples on which you will check the rule. A mapping, such as the result of
+        `read_predictions`, must contain a single data set. All inputs of `evaluate` are also
+        accepted, such as a path, a dataframe, named arrays, or a tuple of labels and
+        probabilities.
     score : str or fitted score, optional
         A confidence column, a registered score, or a fitted score from `abstain.confidence.fit`.
         The default is the only confidence column, or "msr" if there are only class scores.
@@ -69,7 +70,8 @@ def set_threshold(
         "cost" for `abstention_cost`.
     scale : {"log-odds", "probability", "score"}, optional
         Scale of a confidence column. The default is "probability" if all values are in [0, 1], and
-        "score" otherwise. The scale of a computed score is known.
+        "score" otherwise. For a score that is computed from predictions, the scale is known and
+        need not be passed.
     per : {"group", "prediction"} or array of shape (n,), optional
         The grouping for a rule with one threshold for each group. "group" uses the groups of the
         predictions, "prediction" uses the predicted classes, and an array contains the group of
@@ -79,12 +81,13 @@ def set_threshold(
         guarantee holds separately. The argument requires `per`.
     limits : mapping from str to float, optional
         Several limits on the risk that the threshold must respect. The limits hold jointly with
-        probability 1 - delta. With `per`, they hold jointly in each group. The key "overall" limits
-        the risk of all samples. The keys "group", "prediction" and "label" limit the risk of each
-        group, predicted class or true class. A key such as "label:cat" limits the risk of a single
-        class. The risk of a true class counts its false negatives. `max_risk` is the limit
-        "overall", and ``risk="generalized"`` selects the generalized risk. If a group has no
-        calibration samples of a limit, it has no threshold. See `abstain.thresholds.several_risks`.
+        probability 1 - delta. If `per` is passed, the limits hold jointly in each group. The key
+        "overall" limits the risk of all samples. The keys "group", "prediction" and "label" limit
+        the risk of each group, predicted class or true class. A key such as "label:cat" limits the
+        risk of a single class. With 0/1 losses, the risk of a true class is its false-negative
+        rate. `max_risk` is the limit "overall", and ``risk="generalized"`` selects the generalized
+        risk. If a limit has no calibration samples in a group, the group has no threshold. See
+        `abstain.thresholds.several_risks`.
     **options
         Options of the rule, such as ``max_risk=0.05``. The default of ``delta`` is 0.05.
 
@@ -92,9 +95,10 @@ def set_threshold(
     -------
     DecisionRule
         The threshold and its guarantee, with the name and the scale of the score. If the target is
-        unattainable, the rule contains the reason. With `per` or `limits`, the rule has parts. With
-        both, the rule of each group has parts. If a group is too small for a guarantee, it has no
-        threshold and its samples are rejected.
+        unattainable, the rule has no threshold and states the reason. If `per` or `limits` is
+        passed, the rule has parts. If both are passed, the part of each group has a part for each
+        limit. If a group is too small for a guarantee, it has no threshold and its samples are
+        rejected.
 
     Raises
     ------
@@ -108,10 +112,10 @@ def set_threshold(
 
     Notes
     -----
-    The threshold is on the scale of the score, `rule.scale`. For "msr" these are log-odds, because
-    probabilities near 1 are rounded to ties. ``rule.apply(predictions)`` and
-    ``rule.apply(logits=...)`` compute the score, as does `check_rule`. Confidences on another scale
-    raise an error.
+    The threshold is on the scale of the score, `rule.scale`. For "msr", the scale is log-odds,
+    because different probabilities near 1 are rounded to the same number.
+    ``rule.apply(predictions)`` and ``rule.apply(logits=...)`` compute the score, as does
+    `check_rule`. If confidences are passed on another scale, an error is raised.
 
     Examples
     --------
@@ -184,7 +188,7 @@ def _resolve_method(
 
 
 def merge_overall_limit(limits: Mapping[str, float], options: dict[str, Any]) -> dict[str, float]:
-    """Return the limits with `max_risk`, which is removed from the options, as overall limit."""
+    """Add `max_risk` to the limits as the overall limit, and remove it from the options."""
     overall = options.pop("max_risk", None)
     if overall is None:
         return dict(limits)
@@ -199,7 +203,7 @@ def merge_overall_limit(limits: Mapping[str, float], options: dict[str, Any]) ->
 def _resolve_limits(
     limits: Mapping[str, float], predictions: Predictions, options: dict[str, Any], per: object
 ) -> list[Limit]:
-    """Return the limits of a rule, and remove the options that define them."""
+    """Create the limits of a rule, and remove the options that define them."""
     _check_limits_per_group(limits, per)
     check_no_weights(options.pop("weight", None), method="several risks")
     resolved = resolve_limits(limits, predictions, options.pop("risk", "selective"))
@@ -214,7 +218,7 @@ def _resolve_limits(
 
 
 def _check_limits_per_group(limits: Mapping[str, float], per: object) -> None:
-    """Raise InputError for limits that make no sense within the groups of `per`."""
+    """Raise InputError for limits that cannot be combined with the groups of `per`."""
     is_per_prediction = isinstance(per, str) and per == PREDICTION
     same_as_per = PREDICTION if is_per_prediction else GROUP
     kinds = {name.partition(":")[0] for name in limits}
@@ -231,7 +235,7 @@ def _check_limits_per_group(limits: Mapping[str, float], per: object) -> None:
 
 
 def _convert_from_probability(rule: DecisionRule, score: ConfidenceScore) -> DecisionRule:
-    """Return a rule whose threshold is converted from a probability to the scale of the score."""
+    """Convert the threshold of a rule from a probability to the scale of the score."""
     if score.scale == "score":
         raise InputError(
             f"{RULES[rule.method].title} needs confidences that are probabilities; those of "

@@ -1,4 +1,4 @@
-"""Evaluate predictions that do not fit in memory, from counts of their batches."""
+"""Evaluate predictions that do not fit in memory, by counting them in batches."""
 
 from abstain.evaluation.stream.evaluation import StreamOptions as StreamOptions
 from abstain.evaluation.stream.evaluation import StreamPlan as StreamPlan

@@ -1,7 +1,7 @@
-"""Save stream counts in a checkpoint, from which an interrupted run resumes.
+"""Save counts of samples to a checkpoint file, from which an interrupted run resumes.
 
-A checkpoint is one file that is written atomically. The name of the checkpoint contains a hash of
-the options and of the names, sizes and modification times of the scanned files.
+A checkpoint is a single file, which is written atomically. The name of the checkpoint contains a
+hash of the options and of the names, sizes and modification times of the scanned files.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ _JSON_ENTRY = "plain"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A file that stores the counts of one scan with one set of options."""
+    """A file with the counts of one scan for given options."""
 
     path: Path
 
@@ -68,12 +68,12 @@ class Checkpoint:
 
     @property
     def rows_folder(self) -> Path:
-        """The folder for rows with graded losses or weights."""
+        """Folder in which rows with graded losses or weights are stored."""
         return self.path.with_name(f"{self.path.stem}-rows")
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Prevent concurrent runs of the same scan, which would delete each other's files."""
+        """Lock the checkpoint: concurrent runs of a scan would delete each other's files."""
         msg = (
             f"another run counts the same files in {str(self.path.parent)!r}; wait for it, or take "
             f"another folder for {format_option('resume')}"
@@ -82,10 +82,9 @@ class Checkpoint:
             yield
 
     def load(self, memory: int) -> StreamCounts:
-        """Return the stored counts, or empty counts if the file does not exist.
+        """Read the stored counts, or return empty counts if the file does not exist.
 
-        Rows that were written to disk after the checkpoint are deleted, because they are read
-        again.
+        Rows that were stored after the last save are deleted, because they are read again.
         """
         counts = self._load(memory)
         stored_paths = {run.path for state in _states(counts) for run in state.runs}
@@ -95,7 +94,7 @@ class Checkpoint:
         return counts
 
     def _load(self, memory: int) -> StreamCounts:
-        """Return the stored counts, or raise FileFormatError if the file is damaged."""
+        """Read the stored counts; raise FileFormatError if the file is damaged."""
         if not self.path.exists():
             return StreamCounts()
         try:
@@ -147,7 +146,7 @@ def _states(counts: StreamCounts) -> Iterator[SortedRuns]:
 # ------------------------------------------------------------------------------------ writing
 @dataclass(frozen=True)
 class _Arrays:
-    """Writer of counts, which collects arrays in `entries` and returns all other values as JSON."""
+    """Convert counts to JSON values, and collect their arrays in `entries`."""
 
     entries: dict[str, Array]
 
@@ -207,7 +206,7 @@ class _Arrays:
         ]
 
     def tally(self, counts: ValueCounts) -> int:
-        """Add the counts of confidences to the entries, and return their number."""
+        """Add the counts of confidences to the entries, and return their identifying number."""
         finalized, number = counts.finalized, len(self.entries) // 2
         self.entries[f"{number}.value"] = finalized.value
         self.entries[f"{number}.count"] = finalized.count
@@ -216,7 +215,7 @@ class _Arrays:
 
 # ------------------------------------------------------------------------------------ reading
 def _rows(stored: Mapping[str, Any], empty: SortedRuns) -> SortedRuns:
-    """Return the stored sorted runs; raise an error if a file has changed."""
+    """Restore sorted runs; raise an error if a file has changed."""
     runs = tuple(SortedRun(empty.folder / name, *run) for name, *run in stored["runs"])
     for run in runs:
         run.open()
@@ -228,7 +227,7 @@ def _samples(stored: list[Any]) -> tuple[KeyedSample, ...]:
 
 
 def _read_note(stored: str | dict[str, Any]) -> Note:
-    """Return a stored note, which has the fields of a note."""
+    """Restore a note from its fields."""
     if isinstance(stored, str):
         # Versions before 0.2 stored a text instead of fields.
         return Note(READING, stored)
@@ -237,7 +236,7 @@ def _read_note(stored: str | dict[str, Any]) -> Note:
 
 
 def _read(archive: Archive, empty: SortedRuns) -> StreamCounts:
-    """Return the counts that an archive contains."""
+    """Restore the counts from an archive."""
     metadata = json.loads(str(archive[_JSON_ENTRY]))
     arrays = archive.read(name for name in archive if name != _JSON_ENTRY)
     return _Reader(arrays, empty).stream(metadata)
@@ -245,7 +244,7 @@ def _read(archive: Archive, empty: SortedRuns) -> StreamCounts:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reader of the values that `_Arrays` returned and of the arrays that it collected."""
+    """Restore counts from the JSON values and arrays of `_Arrays`."""
 
     arrays: Mapping[str, Array]
     #: Sorted runs without rows, for the folder of the rows and the memory.
@@ -294,17 +293,17 @@ class _Reader:
         )
 
     def state(self, stored: Any) -> SampleState:
-        """Return stored samples, which are counts or rows on disk."""
+        """Restore samples, which are counts or rows on disk."""
         if isinstance(stored, dict):
             return _rows(stored, self.empty_runs)
         successes, failures, n, precision = stored
         return GroupCounts(self.tally(successes), self.tally(failures), n, precision)
 
     def named(self, stored: list[Any]) -> dict[Hashable, NameCounts]:
-        """Return the counts of classes or groups."""
+        """Restore the counts of classes or groups."""
         return {name: NameCounts(n, self.tally(number)) for name, n, number in stored}
 
     def tally(self, number: int) -> ValueCounts:
-        """Return the counts of confidences with this number."""
+        """Restore the counts of confidences with this identifying number."""
         value, count = self.arrays[f"{number}.value"], self.arrays[f"{number}.count"]
         return checked_value_counts(value, count, f"tally {number}")

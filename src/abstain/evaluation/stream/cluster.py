@@ -1,4 +1,4 @@
-"""Read and count batches in the processes of a dask cluster, which return only counts."""
+"""Read and count batches with dask; the workers only return counts."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -29,7 +29,7 @@ _MAX_DEATHS = 5
 
 
 def count_on_cluster(scan: PredictionScan, options: CountingOptions, address: str) -> StreamCounts:
-    """Return the counts of all batches, which dask workers read.
+    """Read and count all batches with dask workers, and return the total counts.
 
     Files are counted by the cluster at `address`, or by two processes on this machine. A dask
     dataframe is counted by the cluster at `address`, or by the client or the scheduler of the
@@ -66,7 +66,7 @@ def _client_in_use() -> Any:
 def _count_with_configured_scheduler(frame: Any, work: "_Work") -> StreamCounts:
     """Count the partitions with the configured scheduler, which uses threads by default.
 
-    Processes would execute a script without a main guard again.
+    With processes, a script without a main guard would be executed again.
     """
     delayed: Any = import_module("dask").delayed
     count, merge = delayed(work.partition, pure=False), delayed(_merge_two, pure=False)
@@ -76,7 +76,7 @@ def _count_with_configured_scheduler(frame: Any, work: "_Work") -> StreamCounts:
 
 
 def _client(client_in_use: Any, address: str) -> AbstractContextManager[Any]:
-    """Return a client of the cluster at `address`, the client in use, or one of new processes."""
+    """Return a client of the cluster at `address`, the current client, or a new local one."""
     if address:
         return connect_to_scheduler(address)
     if client_in_use is not None:
@@ -85,14 +85,14 @@ def _client(client_in_use: Any, address: str) -> AbstractContextManager[Any]:
 
 
 def _group_pieces(scan: PredictionScan) -> list[list[FileChunk]]:
-    """Return at most `_MAX_TASKS` lists of consecutive parts of the files."""
+    """Divide the files into at most `_MAX_TASKS` lists of consecutive parts."""
     pieces = list(scan.chunks())
     size = -(-len(pieces) // _MAX_TASKS)
     return [pieces[i : i + size] for i in range(0, len(pieces), size)]
 
 
 def _merge_in_pairs(counts: list[Any], merge: Callable[[Any, Any], Any]) -> Any:
-    """Return the total of counts, which are futures or delayed values, by pairwise merges."""
+    """Merge counts, which are futures or delayed values, in pairs until one total remains."""
     while len(counts) > 1:
         merged = [merge(counts[i], counts[i + 1]) for i in range(0, len(counts) - 1, 2)]
         if len(counts) % 2 == 1:
@@ -117,13 +117,13 @@ def _gather(client: Any, future: Any) -> StreamCounts:
 
 
 class _Work:
-    """A task that reads and counts parts of the files in any process."""
+    """A task that reads and counts parts of the files, and can run in any process."""
 
     def __init__(self, scan: PredictionScan, options: CountingOptions) -> None:
         self.scan, self.options = scan, options
 
     def __call__(self, pieces: Sequence[FileChunk]) -> StreamCounts:
-        """Return the counts of the given parts of the files."""
+        """Count the samples in these parts of the files."""
         counts, several = StreamCounts(), len(self.scan.paths) > 1
         for piece in pieces:
             batch = self.scan.read(piece)
@@ -131,7 +131,7 @@ class _Work:
         return counts.finalized
 
     def partition(self, rows: Any, number: int) -> StreamCounts:
-        """Return the counts of a partition of a dask dataframe."""
+        """Count the samples in a partition of a dask dataframe."""
         batch = self.scan.read_partition(rows, number)
         return StreamCounts().updated(batch, self.options, several=True).finalized
 

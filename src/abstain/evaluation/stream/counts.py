@@ -1,7 +1,6 @@
-"""Count samples by confidence, class and group, and store a few extreme samples.
+"""Count samples by confidence, class and group, and store the most extreme samples.
 
-The counts of batches that were read by several processes can be merged. The result is the same for
-every number of processes.
+Counts from several processes can be merged. The result is the same for every number of processes.
 """
 
 from collections import Counter
@@ -58,7 +57,7 @@ class CountingOptions:
     memory: int = 1 << 30
 
     def losses(self, p: Predictions) -> tuple[Array, bool]:
-        """Return the losses of a batch, and whether its rows must be stored on disk."""
+        """Return the losses of a batch, and whether they require that rows are stored on disk."""
         losses = per_sample_loss(p, self.loss)
         is_binary = losses.dtype.kind == "b" or bool(((losses == 0) | (losses == 1)).all())
         if p.weight is None and is_binary:
@@ -72,7 +71,7 @@ class CountingOptions:
         return losses, True
 
     def on_disk(self, state: SampleState) -> SortedRuns:
-        """Return the same samples as rows on disk."""
+        """Convert counts to rows on disk."""
         if isinstance(state, SortedRuns):
             return state
         runs = sorted_runs(self.folder or Path(), memory=self.memory)
@@ -96,7 +95,7 @@ CountsByName: TypeAlias = Mapping[Hashable, NameCounts]
 
 @dataclass(frozen=True, eq=False)
 class ScoreCounts:
-    """Counts of one score on one split."""
+    """Counts of the samples of one split for one score."""
 
     state: SampleState
     #: The samples with the probability of a correct prediction as confidence. It is None if the
@@ -140,7 +139,7 @@ class ScoreCounts:
         )
 
     def merged(self, other: "ScoreCounts") -> "ScoreCounts":
-        """Return the counts of these samples and of later samples together."""
+        """Merge these counts with the counts of later samples."""
         by_probability = None
         if self.by_probability is not None and other.by_probability is not None:
             by_probability = merge(self.by_probability, other.by_probability)
@@ -157,17 +156,17 @@ class ScoreCounts:
 
     @property
     def is_on_disk(self) -> bool:
-        """Whether rows are stored on disk, because losses are graded or weighted."""
+        """Whether rows are stored on disk, because losses are graded or samples have weights."""
         return isinstance(self.state, SortedRuns)
 
     @property
     def finalized(self) -> "ScoreCounts":
-        """The counts after all pending samples are counted or written."""
+        """The counts after all buffered samples are counted or written to disk."""
         by_probability = None if self.by_probability is None else _finalize(self.by_probability)
         return replace(self, state=_finalize(self.state), by_probability=by_probability)
 
     def on_disk(self, options: CountingOptions) -> "ScoreCounts":
-        """Return the samples as rows on disk, without classes and groups."""
+        """Convert the counts to rows on disk, without classes and groups."""
         if self.is_on_disk:
             return self
         by_probability = (
@@ -189,7 +188,7 @@ def empty_score_counts(score: ConfidenceScore) -> ScoreCounts:
 
 
 def _has_separate_probability(score: ConfidenceScore) -> bool:
-    """Return whether a score has probabilities that differ from its values."""
+    """Return whether the probabilities of a score differ from its values."""
     return score.probability is not None and score.probability is not score.values
 
 
@@ -207,7 +206,7 @@ def class_codes(p: Predictions) -> _NameCodes:
 
 
 def group_codes(p: Predictions) -> _NameCodes:
-    """Return the codes of the groups with the names of the groups as text."""
+    """Return the group codes of the samples, and the names of the groups as text."""
     if p.group is None:
         return None
     names, codes = encode_names(p.group, "group")
@@ -217,7 +216,7 @@ def group_codes(p: Predictions) -> _NameCodes:
 def _add_names(
     counts_by_name: CountsByName, name_codes: _NameCodes, confidence: Array, is_failure: BoolArray
 ) -> CountsByName:
-    """Return the counts of classes or groups with the samples of a batch added."""
+    """Add the samples of a batch to the counts of classes or groups."""
     if name_codes is None:
         return counts_by_name
     codes, names = name_codes
@@ -238,7 +237,7 @@ def _add_names(
 
 
 def _merge_counts(first: Mapping[_K, _C], second: Mapping[_K, _C]) -> dict[_K, _C]:
-    """Return the merged counts of each key."""
+    """Merge two mappings of counts."""
     merged = dict(first)
     for key, counts in second.items():
         merged[key] = merged[key].merged(counts) if key in merged else counts
@@ -257,14 +256,14 @@ def _keyed_samples(
 def _lowest_keys(
     first: tuple[KeyedSample, ...], second: tuple[KeyedSample, ...]
 ) -> tuple[KeyedSample, ...]:
-    """Return the samples with the lowest keys; earlier samples precede others with equal keys."""
+    """Return the samples with the lowest sort keys; equal keys keep their order."""
     return tuple(sorted((*first, *second), key=lambda keyed: keyed[0])[:MAX_SAMPLES])
 
 
 # ------------------------------------------------------------------------------------ splits
 @dataclass(frozen=True, eq=False)
 class SplitCounts:
-    """Counts of the samples of one split."""
+    """Counts of the samples of one split for all scores."""
 
     n: int = 0
     #: Number of samples whose class is unknown, or None without labels.
@@ -302,11 +301,11 @@ class SplitCounts:
 
     @property
     def finalized(self) -> "SplitCounts":
-        """The counts after all pending samples are counted."""
+        """The counts after all buffered samples are counted."""
         return replace(self, scores={name: score.finalized for name, score in self.scores.items()})
 
     def merged(self, other: "SplitCounts") -> "SplitCounts":
-        """Return the counts of these samples and of later samples together."""
+        """Merge these counts with the counts of later samples."""
         n_unknown_class = self.n_unknown_class
         if n_unknown_class is None:
             n_unknown_class = other.n_unknown_class
@@ -356,7 +355,7 @@ class StreamCounts:
     ) -> "StreamCounts":
         """Return the counts with a batch added.
 
-        If there are several files, the ids of extreme samples begin with the file name.
+        If several files are read, the ids of extreme samples begin with the file name.
         """
         splits, n_rows = dict(self.splits), self.n_rows
         id_prefix = f"{batch.chunk.file_label}: " if several else ""
@@ -387,11 +386,11 @@ class StreamCounts:
 
     @property
     def finalized(self) -> "StreamCounts":
-        """The counts after all pending samples are counted."""
+        """The counts after all buffered samples are counted."""
         return replace(self, splits={name: split.finalized for name, split in self.splits.items()})
 
     def merged(self, other: "StreamCounts") -> "StreamCounts":
-        """Return the counts of these batches and of later batches together."""
+        """Merge these counts with the counts of later batches."""
         return StreamCounts(
             n_pieces=self.n_pieces + other.n_pieces,
             n_rows=self.n_rows + other.n_rows,

@@ -1,4 +1,4 @@
-"""Evaluate scanned files batch by batch, with the same result as in memory."""
+"""Evaluate scanned files batch by batch, with the same metric values as in memory."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -65,12 +65,12 @@ class StreamProgress:
 
     @classmethod
     def start_at(cls, paths: Sequence[Path], rows: int) -> "StreamProgress":
-        """Return the progress at the start, with the rows that are already counted."""
+        """Return the initial progress, in which rows from a checkpoint are already counted."""
         now = monotonic()
         return cls({path: file_size(path) for path in paths}, 0, rows, rows, None, now, now)
 
     def after(self, piece: FileChunk, rows: int) -> "StreamProgress":
-        """Return the progress after a part of a file, with the number of rows counted so far."""
+        """Return the progress after a part of a file; `rows` rows have been counted so far."""
         paths = list(self.sizes)
         earlier_paths = paths[: paths.index(piece.path)]
         n_bytes_of_earlier_files = sum(self.sizes[path] for path in earlier_paths)
@@ -92,7 +92,7 @@ class StreamProgress:
 
     @property
     def rate(self) -> float:
-        """Number of rows that are counted per second."""
+        """Number of rows counted per second."""
         return (self.n_rows - self.n_rows_before) / max(self.current_time - self.start_time, 1e-9)
 
     @property
@@ -115,7 +115,7 @@ def measure_areas(
     metrics: Sequence[Metric] | None,
     options: IntervalOptions,
 ) -> tuple[list[Result], dict[str, str]]:
-    """Return the metrics that need no samples in memory, and why the other metrics are skipped."""
+    """Return the metrics that can be computed from counts, and why the others are skipped."""
     n_failures, n_tied = _count_failures_and_ties(state)
     reason = (
         f"needs all {state.n:,} rows in memory, for losses or weights that differ; more "
@@ -180,9 +180,9 @@ class StreamOptions:
     Parameters
     ----------
     resume : path, optional
-        Folder in which counts are stored, and from which an interrupted run resumes. The counts are
-        identified by the names, sizes and modification times of the files and by the reading
-        options.
+        Folder in which counts are stored, and from which an interrupted run resumes. Counts are
+        only reused for files with the same names, sizes and modification times, and for the same
+        reading options.
     on_progress : callable, optional
         Function that is called regularly with a `StreamProgress`.
     progress_interval : float, default=5.0
@@ -191,10 +191,11 @@ class StreamOptions:
         The engine that reads and counts the files. "dask" uses the processes of a cluster and
         requires ``abstain[scale]``.
     scheduler : str, default=""
-        Address of the Dask scheduler. By default, two local processes are started.
+        Address of the Dask scheduler. If the address is empty, two local processes are started.
     memory : int, default=2**32
-        Memory in bytes for metrics of graded losses or weights. These metrics require 512 bytes per
-        row. If the memory is not sufficient, only areas under the curve are computed.
+        Memory in bytes for metrics of graded losses or weights. For these metrics, 512 bytes are
+        needed per row. If this memory is not sufficient, only areas under risk-coverage curves are
+        computed.
     """
 
     resume: str | Path | None = None
@@ -205,7 +206,7 @@ class StreamOptions:
     memory: int = 1 << 32
 
     def __post_init__(self) -> None:
-        """Raise InputError for options that exclude each other."""
+        """Raise InputError for options that cannot be combined."""
         one_of(self.engine, "engine", ("local", "dask"))
         positive_int(self.memory, "memory")
         if self.engine == "dask" and self.resume is not None:
@@ -217,7 +218,7 @@ class StreamOptions:
 
 @dataclass(frozen=True, eq=False)
 class StreamPlan:
-    """The options of the requested evaluation of a stream."""
+    """The options with which a stream is evaluated."""
 
     scores: RequestedScores
     metrics: list[Metric] | None
@@ -229,7 +230,7 @@ class StreamPlan:
 
     @property
     def counting_options(self) -> CountingOptions:
-        """The scores and the loss to count, and the memory of one metric."""
+        """The scores and the loss for which samples are counted, and the memory for each metric."""
         # All metrics of a report together use about four times the memory of a single metric.
         memory_of_metric = max(self.options.memory // 4, 1 << 16)
         return CountingOptions(self.scores, self.loss, memory=memory_of_metric)
@@ -249,7 +250,7 @@ class StreamPlan:
 
 
 def evaluate_stream(source: Any, plan: StreamPlan) -> Evaluation:
-    """Return the evaluation of a scan of files or of a dask dataframe."""
+    """Evaluate a scan of files or a dask dataframe."""
     scan = _scan_of(source)
     if plan.options.engine == "dask" or scan.frame is not None:
         from abstain.evaluation.stream.cluster import count_on_cluster
@@ -267,7 +268,7 @@ def evaluate_stream(source: Any, plan: StreamPlan) -> Evaluation:
 
 @contextmanager
 def _rows_folder(checkpoint: Checkpoint | None) -> Iterator[Path]:
-    """Yield the folder of the checkpoint for rows, or a temporary folder without a checkpoint."""
+    """Yield the folder for stored rows, which is temporary if there is no checkpoint."""
     if checkpoint is not None:
         with checkpoint.lock():
             yield checkpoint.rows_folder
@@ -289,7 +290,7 @@ def _scan_of(source: Any) -> PredictionScan:
 
 
 def _load_counts(checkpoint: Checkpoint, memory: int) -> StreamCounts:
-    """Return the saved counts, with a note if the folder has only counts of other files."""
+    """Return the saved counts, and a note if the folder only contains counts of other files."""
     counts, folder = checkpoint.load(memory), checkpoint.path.parent
     has_saved_files = any(folder.glob("counted-*.npz"))
     if counts.n_pieces > 0 or not has_saved_files:
@@ -304,7 +305,7 @@ def _load_counts(checkpoint: Checkpoint, memory: int) -> StreamCounts:
 def count_batches(
     scan: PredictionScan, plan: StreamPlan, folder: Path, checkpoint: Checkpoint | None = None
 ) -> StreamCounts:
-    """Return the counts of all batches; resume from the checkpoint and save new counts to it."""
+    """Count all batches, beginning with the counts in the checkpoint, and update it."""
     counting = replace(plan.counting_options, folder=folder)
     counts = StreamCounts() if checkpoint is None else _load_counts(checkpoint, counting.memory)
     has_several_files = len(scan.paths) > 1
@@ -333,7 +334,7 @@ def count_batches(
 
 
 def _count_rows_times_scores(batch: ScannedBatch, counts: StreamCounts) -> int:
-    """Return the number of rows of a batch times the largest number of scores of a split."""
+    """Return the number of rows of a batch times the largest number of scores in any split."""
     n_rows = sum(p.n for p in batch.splits.values())
     n_scores = max((len(split.scores) for split in counts.splits.values()), default=1)
     return n_rows * n_scores
@@ -352,7 +353,7 @@ def _remaining_batches(scan: PredictionScan, n_counted: int) -> Iterator[Scanned
 
 
 def evaluate_counts(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan) -> Evaluation:
-    """Return the evaluation whose metrics are computed from the counts."""
+    """Compute the metrics from the counts, and return the evaluation."""
     skipped = (*scan.skipped, *counts.skipped)
     if not counts.splits and counts.n_rows:
         raise zero_weights_error(scan.source)
@@ -385,7 +386,7 @@ def evaluate_counts(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan
 
 
 def _skipped_note(skipped: tuple[Skipped, ...], n_counted: int) -> Note:
-    """Return a note with the number of skipped rows and files, and the first reason."""
+    """Return a note with the numbers of skipped rows and files, and the first reason."""
     n_rows = sum(s.n_rows for s in skipped if s.n_rows > 0)
     # A skipped file or block has an unknown number of rows, stored as -1.
     n_files = sum(s.n_rows < 0 for s in skipped)

@@ -51,12 +51,12 @@ class StreamedSplit(ScoredSplit):
 
     @property
     def scored_by_probability(self) -> Scored:
-        """The samples with the probability of a correct prediction as their confidence."""
+        """The samples, with the probability of a correct prediction as confidence."""
         return self.s if self.by_probability is None else self.by_probability
 
     @cached_property
     def label_prediction_samples(self) -> Scored:
-        """One row for each pair of label and prediction, for metrics of the classifier."""
+        """One row for each pair of label and predicted class, for metrics of the classifier."""
         pair_counts = self.split_counts.label_prediction_counts
         names = {name for pair in pair_counts for name in pair if name != NO_CLASS}
         codes = {name: code for code, name in enumerate(sorted(names, key=_order))}
@@ -68,7 +68,7 @@ class StreamedSplit(ScoredSplit):
         return Scored(1.0 - loss, loss, counts, class_view=view, row_counts=counts)
 
     def samples_for(self, metric: Metric) -> Scored:
-        """Return the samples with the confidence and the loss that a metric requires."""
+        """Return the samples with the confidence and loss that a metric requires."""
         needs = metric.measurement.needs
         needs_pairs_only = bool(needs) and needs <= _PAIR_NEEDS
         # The counts of pairs of label and prediction do not include weights.
@@ -90,7 +90,7 @@ class StreamedSplit(ScoredSplit):
 
     @property
     def has_tie_bounds(self) -> bool:
-        """Whether results include the range of the metric over all orders of tied samples."""
+        """Whether to compute the range of metrics over all orders of tied samples."""
         return self.s.n_failures <= _FAILURES
 
     @property
@@ -100,11 +100,11 @@ class StreamedSplit(ScoredSplit):
 
     @property
     def n_unknown_class(self) -> int | None:
-        """Number of samples whose class is unknown to the model; None without labels."""
+        """Number of samples whose true class is unknown to the model, or None without labels."""
         return self.split_counts.n_unknown_class
 
     def curve_fields(self) -> dict[str, Any]:
-        """Return the fields of `ScoreCurves` about samples, classes and groups."""
+        """Return the fields of `ScoreCurves` that describe samples, classes and groups."""
         return {
             "overconfident": tuple(sample for _, sample in self.score_counts.overconfident),
             "underconfident": tuple(sample for _, sample in self.score_counts.underconfident),
@@ -134,7 +134,7 @@ class StreamedSplit(ScoredSplit):
 def streamed_split(
     split: Split, name: str, counts: SplitCounts, intervals: IntervalOptions
 ) -> StreamedSplit:
-    """Return one score on one split of a stream from the counts of the score."""
+    """Create the score on one split of a stream from its counts."""
     score = counts.scores[name]
     s = scored(score.state)
     by_probability = None
@@ -147,5 +147,5 @@ def streamed_split(
 
 
 def _order(name: object) -> tuple[bool, bool, object]:
-    """Return a sort key by which a missing class precedes numbers, and numbers precede texts."""
+    """Return a sort key for class names: a missing class, then numbers, then texts."""
     return name != NO_CLASS, isinstance(name, str), name

@@ -1,6 +1,6 @@
 """Compiled kernels that compute the areas of 64 resamples in one pass over the samples.
 
-The kernels compute the same numbers as `numpy_kernels`. Importing this module imports numba, so
+The kernels compute the same numbers as `numpy_kernels`. This module imports numba, so
 `abstain.inference.resampled_areas.select_kernels` imports this module only when it is needed.
 """
 
@@ -51,7 +51,8 @@ _CHECK_INTERVAL = 16
 class PaddedCounts(NamedTuple):
     """Counts of each sample in each resample, padded to shape (n + 1, 64).
 
-    The last row contains zeros. The columns after the first `n_resamples` columns are copies.
+    The last row contains zeros. The columns after the first `n_resamples` columns are copies of the
+    last one.
     """
 
     counts: Array
@@ -69,7 +70,7 @@ def tally(sampled_units: Array, counts: Array, first_column: int) -> Array:
 
 @njit()
 def _tally(sampled_units: Array, rows: Array, max_count: int) -> bool:
-    """Count the units of each resample in a row, and return whether all counts fit the type."""
+    """Count the units of each resample in one row, and return whether the counts fit the type."""
     fits = True
     for j in range(sampled_units.shape[0]):
         for i in range(sampled_units.shape[1]):
@@ -106,7 +107,7 @@ def areas_of_binary_loss(
     requested: RequestedAreas,
     moments: CountMoments,
 ) -> FloatArray:
-    """Return total, risk, AUGRC, AURC and plug-in AURC of unweighted 0/1 losses, shape (5, b)."""
+    """Return total weight, risk, AUGRC, AURC and plug-in AURC of 0/1 losses, shape (5, b)."""
     out = np.full((5, _LANES), np.nan)
     min_accepted = np.float32(moments.min_accepted_four_around_center(samples.max_risk))
     _areas_of_binary_loss(
@@ -189,7 +190,8 @@ def _add_single_successes(
 ) -> tuple[int, bool]:
     """Add successes one by one until every resample has accepted `min_accepted` samples.
 
-    Returns the position after the last added sample, and whether the series is accurate from there.
+    Returns the position after the last added sample, and whether the series is accurate from this
+    position on.
     """
     counts, order = counts_and_order
     double_sums, single_sums = sums
@@ -289,7 +291,7 @@ def _load_exact_group(
 def _add_exact_group(
     double_sums: FloatArray, single_sums: Array, trapezoid: FloatArray, needs_aurc: bool
 ) -> None:
-    """Add the area at a tie group, and its terms of the areas before and after the group."""
+    """Add the area at a tie group, and the terms of the group in the neighboring areas."""
     # Successes from e to b accepted samples with F failures have the area
     # F (trapezoid[b] - trapezoid[e]).
     if needs_aurc:
@@ -382,7 +384,7 @@ def areas_of_any_loss(
     tables: HarmonicTables,
     requested: RequestedAreas,
 ) -> FloatArray:
-    """Return total, risk, AUGRC, AURC and plug-in AURC of any losses and weights, shape (5, b)."""
+    """Return total weight, risk, AUGRC, AURC and plug-in AURC of any losses, shape (5, b)."""
     weight = np.ones(samples.n_samples) if samples.weight is None else samples.weight
     out = np.full((5, _LANES), np.nan)
     _areas_of_any_loss(

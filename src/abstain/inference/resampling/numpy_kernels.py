@@ -26,7 +26,7 @@ _MAX_ELEMENTS = 1 << 20
 
 
 class ResampleBlock(NamedTuple):
-    """The counts of b resamples and reusable buffers."""
+    """Counts of the samples in b resamples, and reusable buffers."""
 
     #: Shape (n, b). Number of times k that each sample is drawn.
     counts: Array
@@ -39,7 +39,7 @@ class ResampleBlock(NamedTuple):
     buffers: dict[str, Array]
 
     def buffer(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-        """Return an uninitialized array that later calls with the same name overwrite."""
+        """Return an uninitialized buffer, which later calls with the same name reuse."""
         size = prod(shape)
         array = self.buffers.get(name)
         if array is None or array.size < size or array.dtype != dtype:
@@ -114,7 +114,7 @@ def areas_of_binary_loss(
     requested: RequestedAreas,
     moments: CountMoments,
 ) -> FloatArray:
-    """Return total, risk, AUGRC, AURC and plug-in AURC of unweighted 0/1 losses, shape (5, b)."""
+    """Return total weight, risk, AUGRC, AURC and plug-in AURC of 0/1 losses, shape (5, b)."""
     layout = samples.layout(0, 0.0)
     if requested.aurc:
         layout = _select_layout(block, samples, moments)
@@ -157,12 +157,12 @@ def _select_layout(
 
 
 def _round_up(position: float) -> float:
-    """Round up to a power of 2^(1/4), so that only few different layouts are computed."""
+    """Round a number up to a power of 2^(1/4), so that few different layouts are computed."""
     return float(2.0 ** (np.floor(4.0 * np.log2(position) + 1.0) / 4.0))
 
 
 def _accepted_by_slot(block: ResampleBlock, layout: SlotLayout) -> tuple[Array, Array]:
-    """Return the number of accepted samples after each slot, and the sum of k^3 - k in each."""
+    """Return the number of accepted samples after each slot, and each slot's sum of k^3 - k."""
     n_resamples = block.counts.shape[1]
     counts_and_excess = block.counts_and_excess
     max_slot_sum = layout.max_slot_size * block.max_count
@@ -177,7 +177,7 @@ def _accepted_by_slot(block: ResampleBlock, layout: SlotLayout) -> tuple[Array, 
 
 
 class _ExactGroups(NamedTuple):
-    """Samples and failures of each exactly computed tie group in each resample, (n_groups, b)."""
+    """Numbers of samples and failures of each exact tie group by resample, shape (n_groups, b)."""
 
     #: Accepted samples before and after the group, as indices into the tables.
     index_before: Array
@@ -293,7 +293,7 @@ def areas_of_any_loss(
     tables: HarmonicTables,
     requested: RequestedAreas,
 ) -> FloatArray:
-    """Return total, risk, AUGRC, AURC and plug-in AURC of any losses and weights, shape (5, b)."""
+    """Return total weight, risk, AUGRC, AURC and plug-in AURC of any losses, shape (5, b)."""
     n_resamples = block.counts.shape[1]
     step = max(1, _MAX_ELEMENTS // samples.n_samples)
     areas = [

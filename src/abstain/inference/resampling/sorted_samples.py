@@ -1,7 +1,7 @@
 """Samples that are sorted once by confidence and partitioned into slots for all resamples.
 
 A slot is a sequence of neighboring samples. A tie group with a failure or with several samples is
-an *exact* slot, whose area is computed exactly. The first samples are exact slots, too. Every other
+an *exact* slot, whose area is computed exactly. The first samples are also exact slots. Every other
 slot is a *cell* of up to 16 successes, whose area is computed by a series (see
 `abstain.inference.resampled_areas`).
 
@@ -84,7 +84,7 @@ class SortedSamples:
 
     @cached_property
     def first_failure_start(self) -> int:
-        """Start of the first tie group with a failure, or n without failures."""
+        """Position of the first tie group with a failure, or n if there are no failures."""
         failure_positions = np.flatnonzero(self.is_failure)
         if not failure_positions.size:
             return self.n_samples
@@ -108,14 +108,14 @@ class SortedSamples:
 
     @cached_property
     def max_risk(self) -> float:
-        """Largest risk over the accepted samples, computed as if at least 64 were accepted."""
+        """Largest selective risk, computed as if at least 64 samples were accepted."""
         positions = np.flatnonzero(self.is_failure)
         n_failures = np.arange(1, positions.size + 1)
         shares = n_failures / np.maximum(positions + 1, _MIN_ACCEPTED_FOR_SHARE)
         return float(shares.max(initial=0.0))
 
     def layout(self, n_single: int, pairs_from: float) -> SlotLayout:
-        """Return a partition of the samples into slots, which is cached.
+        """Return a cached partition of the samples into slots.
 
         Each of the first `n_single` samples is a separate slot. From position `pairs_from` on, a
         cell contains at least two samples.
@@ -161,7 +161,7 @@ def _sum_matrix(samples: IntArray, edges: IntArray, n_samples: int) -> Any:
 def _slot_edges(
     exact_starts: IntArray, exact_ends: IntArray, cell_edges: IntArray, n_samples: int
 ) -> IntArray:
-    """Return the edges of all slots: the edges of exact slots, and cell edges outside them."""
+    """Return the edges of all slots, which are exact slots or cells."""
     n_started = np.searchsorted(exact_starts, cell_edges, side="right")
     n_ended = np.searchsorted(exact_ends, cell_edges, side="right")
     is_within_exact = n_started > n_ended
@@ -264,7 +264,7 @@ class CountMoments:
 
 
 class HarmonicTables(NamedTuple):
-    """Tables of functions of a number of samples c for c = 0, 1, 2, ..."""
+    """Tables of functions of the number of samples c for c = 0, 1, 2, ..."""
 
     #: H_c - 1/(2c). The difference of two entries is the area of the trapezoids of width 1 under
     #: 1/x.

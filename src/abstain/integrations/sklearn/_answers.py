@@ -1,4 +1,4 @@
-"""Define the predictions of a selective classifier and the label of abstentions."""
+"""Predictions of a selective classifier, and the label of abstentions."""
 
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -12,12 +12,12 @@ from abstain.typing import Array, BoolArray
 class SelectivePrediction(NamedTuple):
     """Predicted classes, with a mask of accepted samples and the confidences.
 
-    The tuple unpacks as ``prediction, accepted, confidence``.
+    The fields of the tuple are ``prediction, accepted, confidence``.
 
     Attributes
     ----------
     prediction : ndarray of shape (n,)
-        Predicted class of each sample, including rejected samples.
+        Predicted class of each sample, also of rejected samples.
     accepted : ndarray of shape (n,)
         Whether the decision rule accepts each prediction.
     confidence : ndarray of shape (n,)
@@ -48,7 +48,7 @@ DEFAULT_LABEL = "abstain"
 
 
 def abstain_label_for(label: Any, classes: Array) -> Any:
-    """Return the label of abstentions, which must not be a class.
+    """Return the label of abstentions, or raise an error if this label is a class.
 
     The value "auto" selects "abstain" if the classes are strings, and -1 otherwise. If -1 is a
     class, "auto" selects the integer below the smallest class.
@@ -81,7 +81,7 @@ def _unused_integer(class_names: list[Any]) -> int:
 
 
 def _check_label_type(label: Any, classes: Array, *, are_texts: bool) -> None:
-    """Raise an error if the label would change the data type of the classes."""
+    """Raise an error if the type of the label does not match the type of the classes."""
     if are_texts:
         kind = "a string"
         is_valid = isinstance(label, str)
@@ -99,7 +99,7 @@ def _check_label_type(label: Any, classes: Array, *, are_texts: bool) -> None:
 
 
 def replace_rejected(prediction: Array, accepted: Array, label: Any) -> Array:
-    """Return the predictions, with the label of abstentions for rejected samples.
+    """Return the predictions, in which rejected samples have the label of abstentions.
 
     The dtype of the result does not depend on the number of rejected samples.
     """

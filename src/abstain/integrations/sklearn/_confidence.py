@@ -1,4 +1,4 @@
-"""Compute the confidences of the predictions of a fitted scikit-learn classifier."""
+"""Confidences of the predictions of a fitted scikit-learn classifier."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -24,13 +24,13 @@ _RESPONSES = ("auto", *_METHODS)
 
 @dataclass(frozen=True)
 class Grouping:
-    """The definition of the groups of samples, from their features or predictions."""
+    """Assigns samples to groups, based on their features or predictions."""
 
     #: None, "prediction", a column of X by name or index, or a function of X.
     per: Any = None
 
     def __post_init__(self) -> None:
-        """Raise an error for an invalid definition before the classifier is fitted."""
+        """Raise an error if the groups are not defined correctly."""
         is_valid = self.per is None or isinstance(self.per, str | int) or callable(self.per)
         if not is_valid or isinstance(self.per, bool):
             raise InputError(
@@ -40,7 +40,7 @@ class Grouping:
 
     @classmethod
     def from_rule(cls, per: Any, rule: Any) -> "Grouping":
-        """Return the grouping by `per`, or by predicted class if a fitted rule requires this."""
+        """Return the grouping by `per`, or by the predicted class if a fitted rule requires it."""
         if per is None and isinstance(rule, DecisionRule) and rule.per == PREDICTION:
             return cls(PREDICTION)
         return cls(per)
@@ -86,7 +86,7 @@ ScoreLike = str | ScoreState | Callable[[Any, Any], AnyArray]
 
 @dataclass(frozen=True)
 class Scoring:
-    """The computation of confidences with a fitted classifier."""
+    """Computes confidences with a fitted classifier."""
 
     score: ScoreLike
     #: Method of the classifier, "predict_proba" or "decision_function". The value "auto" selects
@@ -96,7 +96,7 @@ class Scoring:
     grouping: Grouping = _NO_GROUPS
 
     def __post_init__(self) -> None:
-        """Raise an error for an invalid score before the classifier is fitted."""
+        """Raise an error if the score is invalid."""
         checks.one_of(self.response_method, "response_method", _RESPONSES)
         if isinstance(self.score, str):
             _check_is_not_fitted_score(self.score)
@@ -141,7 +141,7 @@ class Scoring:
         return confidence.score(score_name, predictions)
 
     def _score_with_fitted(self, estimator: Any, X: Any) -> ConfidenceScore:
-        """Apply a fitted score to the first output of the classifier that it accepts."""
+        """Apply a fitted score to the first output of the classifier that the score accepts."""
         state: Any = self.score
         first_error: MissingInputError | None = None
         for predictions in self._iter_outputs(estimator, X):
@@ -152,7 +152,7 @@ class Scoring:
         raise first_error or MissingInputError(_missing_method_message(self.name, estimator))
 
     def _iter_outputs(self, estimator: Any, X: Any) -> Iterator[Predictions]:
-        """Yield the class scores of each available method, and then the same with features."""
+        """Yield the class scores of each available method, first without and then with features."""
         methods = _METHODS if self.response_method == "auto" else (self.response_method,)
         all_outputs = [
             class_score_predictions(estimator, X, method)
@@ -200,7 +200,7 @@ def _check_is_not_fitted_score(name: str) -> None:
 
 
 def class_score_predictions(estimator: Any, X: Any, method: str) -> Predictions:
-    """Return the class scores of samples without labels. The classes are the codes 0 to K - 1."""
+    """Return the class scores of samples without labels. Classes are integers from 0 to K - 1."""
     scores: dict[str, Any] = class_scores(estimator, X, method)
     return Predictions(**scores, unlabeled=True)
 
@@ -233,7 +233,7 @@ def _missing_method_message(score: str, estimator: Any, methods: tuple[str, ...]
 
 
 def _features(X: Any) -> Array | None:
-    """Return X as features, or None if an entry is not a finite number."""
+    """Return X as an array of features, or None if an entry is not a finite number."""
     dense = X.toarray() if hasattr(X, "toarray") else X
     try:
         features = np.asarray(dense, dtype=np.float64)

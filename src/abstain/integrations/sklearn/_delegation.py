@@ -1,4 +1,4 @@
-"""Delegate outputs, tags and `fit` parameters of a selective classifier to its classifier."""
+"""Base class of a classifier that delegates outputs, tags and `fit` parameters to another."""
 
 from collections.abc import Callable, Mapping
 from inspect import isfunction
@@ -17,10 +17,10 @@ from abstain.typing import AnyArray, Array
 
 
 class MethodAndParameter:
-    """A descriptor of a method that has the same name as a parameter.
+    """A descriptor for a method and a parameter with the same name.
 
     scikit-learn calls ``estimator.score(X, y)`` and stores the parameter `score` in an attribute
-    with the same name. Reading the attribute returns the method. Setting the attribute sets the
+    with the same name. Reading the attribute returns the method. Setting the attribute stores the
     parameter in the instance dictionary, from which `get_params` reads it.
 
     Parameters
@@ -35,7 +35,7 @@ class MethodAndParameter:
         self.__doc__ = method.__doc__
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Return the method, which is bound if it is read from an instance."""
+        """Return the method, bound to the instance if there is one."""
         return self._method if instance is None else MethodType(self._method, instance)
 
     def __set__(self, instance: Any, value: Any) -> None:
@@ -47,14 +47,14 @@ _SWITCH = "`sklearn.set_config(enable_metadata_routing=True)`"
 
 
 class RoutedParameters(NamedTuple):
-    """Parameters of `fit` for the classifier and for the splitter."""
+    """Parameters of `fit` that are passed to the classifier and to the splitter."""
 
     estimator: Mapping[str, Any]
     splitter: Mapping[str, Any]
 
 
 def make_router(owner: Any) -> MetadataRouter:
-    """Return the router of `fit` parameters and of metadata that `score` requests."""
+    """Return the metadata router for the methods `fit` and `score`."""
     to_fit = MethodMapping().add(caller="fit", callee="fit")
     to_split = MethodMapping().add(caller="fit", callee="split")
     router = MetadataRouter(owner=owner).add_self_request(owner)
@@ -63,9 +63,10 @@ def make_router(owner: Any) -> MetadataRouter:
 
 
 def route(owner: Any, params: Mapping[str, Any]) -> RoutedParameters:
-    """Route the parameters of `fit` to the classifier and the splitter.
+    """Return the parameters of `fit` for the classifier and for the splitter.
 
-    Without metadata routing, the only supported parameter is `sample_weight` of the classifier.
+    If metadata routing is disabled, only `sample_weight` is supported, and only the classifier
+    receives it.
     """
     passed = {name: value for name, value in params.items() if value is not None}
     if not passed:
@@ -102,13 +103,13 @@ def _delegates(method: str) -> Callable[[Any], bool]:
 
 
 class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """A classifier that wraps another classifier and has its outputs, tags and routing."""
+    """A classifier that wraps another classifier and delegates outputs, tags and metadata to it."""
 
     estimator: Any
     cv: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Wrap the method `score` of a subclass, so that `score` can also be a parameter."""
+        """Wrap the method `score` of a subclass, so that a parameter can have the same name."""
         super().__init_subclass__(**kwargs)
         method = vars(cls).get("score")
         if isfunction(method):
@@ -139,11 +140,11 @@ class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @MethodAndParameter
     def score(self, X: Any, y: Any, sample_weight: AnyArray | None = None) -> float:
-        """Return the share of samples with a correct answer, where abstentions are failures.
+        """Return the share of samples with a correct answer. Abstentions count as failures.
 
         The result equals ``accuracy_score(y, self.predict(X))``. Abstentions never increase the
-        result. To compare classifiers or scores by failure detection, use the scorers of this
-        module.
+        result. To compare classifiers by how well their confidence detects failures, use the
+        scorers of `abstain.integrations.sklearn`.
 
         Parameters
         ----------
@@ -157,16 +158,16 @@ class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         float
-            The share, in [0, 1]. A higher value is better.
+            Share of samples with a correct answer, in [0, 1]. A higher value is better.
         """
         return float(ClassifierMixin.score(self, X, y, sample_weight=sample_weight))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return the router of metadata to the classifier, the splitter and `score`."""
+        """Return the router of metadata to the classifier and the splitter."""
         return make_router(self)
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags of the classifier without support for several labels per sample."""
+        """Return the tags of the classifier, except the support for several labels per sample."""
         from sklearn.utils import get_tags
 
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""Compute confidences and losses of held-out samples."""
+"""Confidences and losses of held-out samples."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ Fold = tuple[IntArray, IntArray]
 
 @dataclass(frozen=True, eq=False)
 class HeldOutSamples:
-    """Held-out samples, on which decision rules are chosen."""
+    """Confidences and losses of held-out samples, on which a decision rule is chosen."""
 
     confidence: ConfidenceScore
     #: Whether each prediction is wrong, shape (n,).
@@ -39,7 +39,7 @@ class HeldOutSamples:
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """The samples that were passed to `fit`, after validation by scikit-learn."""
+    """Validated samples and parameters that were passed to `fit`."""
 
     X: Any
     y: Array
@@ -47,7 +47,7 @@ class TrainingData:
     params: Mapping[str, Any]
 
     def fit(self, estimator: Any, rows: IntArray | None = None) -> Any:
-        """Return a clone of the classifier, fitted on the given rows or on all rows."""
+        """Return a clone of the classifier that is fitted on the given rows, or on all rows."""
         if rows is None:
             return clone(estimator).fit(self.X, self.y, **self.params)
         params = _check_method_params(self.X, self.params, indices=rows)
@@ -68,7 +68,7 @@ def validate_samples(X: Any, y: Any) -> tuple[Any, Array]:
 
 
 def check_no_params(params: Mapping[str, Any]) -> None:
-    """Raise an error if parameters are passed to `fit` and the classifier is already fitted."""
+    """Raise an error if there are parameters for `fit` of a classifier that is already fitted."""
     for name in params:
         raise InputError(
             f"`{name}` has no effect with cv='prefit': the classifier is not fitted again, and the "
@@ -77,7 +77,7 @@ def check_no_params(params: Mapping[str, Any]) -> None:
 
 
 def check_fitted(estimator: Any, y: Array) -> Any:
-    """Return the classifier if it is fitted and at least one of its classes occurs in y."""
+    """Return the classifier, or raise an error if it is not fitted or does not match y."""
     check_is_fitted(estimator)
     classes = get_classes(estimator)
     if not set(classes.tolist()) & set(y.tolist()):
@@ -109,14 +109,14 @@ def score_held_out(estimator: Any, X: Any, y: Array, scoring: Scoring) -> HeldOu
 
 
 def split_off(data: TrainingData, cv: float, random_state: Any) -> Fold:
-    """Return training and held-out rows. The held-out share is `cv` in each class."""
+    """Return training and held-out rows. In each class, the share of held-out samples is `cv`."""
     splitter = StratifiedShuffleSplit(n_splits=1, test_size=cv, random_state=random_state)
     ((train, test),) = splitter.split(np.zeros((data.y.size, 1)), data.y)
     return train, test
 
 
 def is_share(cv: Any) -> bool:
-    """Return whether `cv` is a share of held-out samples."""
+    """Return whether `cv` is a float, which means the share of held-out samples."""
     return isinstance(cv, Real) and not isinstance(cv, bool | int | np.integer)
 
 
@@ -143,7 +143,7 @@ def cross_fit(
 
 
 def _concatenate_confidences(name: str, confidences: Sequence[ConfidenceScore]) -> ConfidenceScore:
-    """Return the confidences of all folds, with probabilities if every fold has them."""
+    """Combine the confidences of all folds. If all folds have probabilities, combine these too."""
     values = np.concatenate([confidence.values for confidence in confidences])
     if all(confidence.scale == "probability" for confidence in confidences):
         return ConfidenceScore(name, values, values)
@@ -166,7 +166,7 @@ def _fit_fold(estimator: Any, data: TrainingData, fold: Fold, scoring: Scoring) 
 
 
 def _check_tests_disjoint(tests: list[IntArray], n: int) -> None:
-    """Raise an error if a sample is held out twice, because rules need independent samples."""
+    """Raise an error if a sample is held out twice, because a rule requires independent samples."""
     if not tests:
         raise InputError("`cv` must have at least one split; got none")
     rows = [_as_row_numbers(test) for test in tests]
@@ -180,7 +180,7 @@ def _check_tests_disjoint(tests: list[IntArray], n: int) -> None:
 
 
 def _as_row_numbers(test: IntArray) -> IntArray:
-    """Convert the held-out samples of a fold, a mask or row numbers, to row numbers."""
+    """Return the row numbers of the held-out samples of a fold, given as a mask or row numbers."""
     selection = np.asarray(test)
     if selection.dtype.kind == "b":
         return np.flatnonzero(selection)

@@ -1,4 +1,4 @@
-"""Choose the decision rule of a selective classifier on held-out samples."""
+"""Choice of the decision rule of a selective classifier on held-out samples."""
 
 import warnings
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from abstain.typing import Array, BoolArray
 
 @dataclass(frozen=True)
 class RequestedRule:
-    """The decision rule that the parameters of a classifier request."""
+    """The decision rule that the parameters of a selective classifier specify."""
 
     #: A name, a callable or a `DecisionRule`. None accepts every sample.
     rule: Any
@@ -33,7 +33,7 @@ class RequestedRule:
     joint: bool = False
 
     def __post_init__(self) -> None:
-        """Raise an error for an invalid rule before the classifier is fitted."""
+        """Raise an error if the rule is invalid."""
         rule = self.rule
         self._check_groups()
         if isinstance(rule, str):
@@ -89,7 +89,7 @@ class RequestedRule:
         return not (self.rule is None or isinstance(self.rule, DecisionRule))
 
     def resolve(self, held_out: HeldOutSamples | None, score: str) -> DecisionRule | None:
-        """Return the rule for confidences of this score, or None if it accepts every sample."""
+        """Return the rule for confidences of this score, or None if all samples are accepted."""
         if self.rule is None:
             return None
         rule = self._rule_without_samples(score) if held_out is None else self._fit(held_out)
@@ -101,7 +101,7 @@ class RequestedRule:
         return rule.for_score(rule.score or score, scale=scale)
 
     def _rule_without_samples(self, score: str) -> DecisionRule:
-        """Return the rule if it does not need held-out samples."""
+        """Return a rule that can be chosen without held-out samples."""
         if isinstance(self.rule, str):
             return thresholds.fit(self.rule, **dict(self.params or {}))
         rule: DecisionRule = self.rule
@@ -149,10 +149,10 @@ def _warn_unattainable(rule: DecisionRule) -> None:
 
 
 def confidence_on_rule_scale(confidence: ConfidenceScore, rule: DecisionRule | None) -> Array:
-    """Return the confidences on the scale of the threshold of a rule.
+    """Return confidences on the same scale as the threshold of a rule.
 
     Some rules, and all rules with the scale "probability", require probabilities of a correct
-    prediction. All other rules use the values of the score.
+    prediction. For all other rules, the values of the score are returned.
     """
     if rule is None or rule.scale in {"log-odds", "score"}:
         return confidence.values
@@ -171,7 +171,7 @@ def confidence_on_rule_scale(confidence: ConfidenceScore, rule: DecisionRule | N
 def conditions_by_group(
     rule: DecisionRule | None, held_out: HeldOutSamples | None, *, n_classes: int
 ) -> dict[str, str]:
-    """Return the condition under which a rule accepts a sample, by group."""
+    """Return, for each group, a text with the condition under which a rule accepts a sample."""
     if rule is None:
         return {}
     data_sets = []

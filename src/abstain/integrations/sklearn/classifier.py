@@ -38,21 +38,20 @@ class SelectiveClassifier(DelegatingClassifier):
         ``(estimator, X) -> confidence`` of shape (n,), where higher is more confident. If a fitted
         score requires features, the rows of X are the features.
     rule : None, str, callable or DecisionRule, default=None
-        Decision rule. None accepts every sample. A name in `abstain.thresholds.RULES` or a callable
-        ``(confidence, loss) -> DecisionRule`` is fitted on held-out samples with 0/1 loss. A
-        `DecisionRule` is used without changes.
+        Decision rule. With None, every sample is accepted. A name in `abstain.thresholds.RULES`, or
+        a function ``(confidence, loss) -> DecisionRule``, chooses a rule on held-out samples with
+        0/1 loss. A `DecisionRule` is used without changes.
     rule_params : mapping, optional
         Options of the rule, such as ``{"max_risk": 0.05, "delta": 0.05}``.
     cv : None, int, splitter, iterable of splits, float or "prefit", default=None
-        Held-out samples, on which the rule is chosen. If None or an int, each sample is held out
-        once in this number of stratified folds (None means 5), and the classifier is then fitted on
-        all samples. If a float, this share of the samples is held out, stratified by class, and the
-        classifier is fitted on the remaining samples. If "prefit", the classifier is already
-        fitted, and all samples are held out.
+        Selection of the held-out samples, on which the rule is chosen. If None or an int, each
+        sample is held out once in this number of stratified folds (None means 5), and the
+        classifier is then fitted on all samples. If a float, this share of the samples of each
+        class is held out, and the classifier is fitted on the remaining samples. If "prefit", the
+        classifier must already be fitted, and all samples are held out.
     abstain_label : object, default="auto"
-        Output of `predict` for rejected samples. The value "auto" selects "abstain" if the classes
-        are strings, and -1 otherwise. If -1 is a class, "auto" selects the integer below the
-        smallest class.
+        Output of `predict` for rejected samples. The default "auto" means "abstain" if the classes
+        are strings, and -1 otherwise. If -1 is a class, "auto" means the smallest class minus 1.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Method of the classifier from which a score in `SCORES` is computed. For scores that require
         logits, "auto" selects `decision_function`, whose output is used as logits. For other
@@ -62,12 +61,12 @@ class SelectiveClassifier(DelegatingClassifier):
     random_state : int, RandomState instance or None, default=None
         Random state of the split if `cv` is a float.
     per : None, "prediction", str, int or callable, default=None
-        Groups with separate thresholds and guarantees. They are the predicted classes, the values
-        of a column of X (name or index), or the output of a function ``X -> groups``. The rule must
-        be a name or a `DecisionRule` with thresholds for these groups.
+        Groups with separate thresholds and guarantees. Groups are predicted classes, the values of
+        a column of X (name or index), or the output of a function ``X -> groups``. The rule must be
+        a name or a `DecisionRule` with thresholds for these groups.
     joint : bool, default=False
         Whether the guarantees of all groups hold jointly with probability 1 - delta. By default,
-        the guarantee of each group holds with this probability.
+        the guarantee for each single group holds with probability 1 - delta.
 
     Attributes
     ----------
@@ -75,11 +74,11 @@ class SelectiveClassifier(DelegatingClassifier):
         The fitted classifier.
     decision_rule_ : DecisionRule or None
         Decision rule with its guarantee, threshold and calibration size. If `per` is set, the rule
-        has one part per group.
+        has a threshold for each group.
     answer_conditions_ : dict from str to str
-        Condition of each group under which the classifier answers, such as "p ≥ 0.920 or
-        p ≤ 0.080" for the probability of the second of two classes. The key is "" for a single
-        threshold. The numbers have few digits and accept the same held-out samples.
+        Condition of each group under which the classifier answers, such as "p ≥ 0.920 or p ≤ 0.080"
+        for the probability of the second of two classes. If there is a single threshold, the key is
+        "". The thresholds in these texts are rounded, but accept the same held-out samples.
     abstain_label_ : object
         Label of abstentions.
     classes_ : ndarray of shape (K,)
@@ -87,22 +86,21 @@ class SelectiveClassifier(DelegatingClassifier):
     n_features_in_, feature_names_in_ : int, ndarray
         Attributes of the fitted classifier, if it has them.
 
-    Notes
-    -----
-    A guarantee requires held-out samples on which the classifier was not fitted. The guarantee is
-    exact for ``cv="prefit"`` with new samples and for a float. In the latter case, stratification
-    only reduces the variance of the held-out losses. With folds, the rule is chosen on the
-    predictions of the classifiers of the folds, while the final classifier is fitted on all
-    samples. The guarantee then holds only approximately.
+    Notes ----- A guarantee requires held-out samples on which the classifier was not fitted. If
+    `cv` is a float, or if `cv` is "prefit" and the samples were not used to fit the classifier, the
+    guarantee holds exactly. If `cv` is a float, stratification by class only reduces the variance
+    of the losses. With cross-validation, the rule is chosen on predictions of the classifiers of
+    the folds, but the final classifier is fitted on all samples. The guarantee then holds only
+    approximately.
 
-    Only the classifier receives `sample_weight`, and the rule counts every held-out sample once. No
-    guarantee holds for weighted samples, and weights that balance classes in training do not
-    describe future samples. To use weighted samples, choose a rule with `abstain.thresholds` and
-    pass the `DecisionRule`.
+    The argument `sample_weight` is passed only to the classifier, and every held-out sample has
+    weight 1 in the choice of the rule. Guarantees do not hold for weighted samples, and weights
+    that balance classes in training do not represent future samples. To use weights, choose a rule
+    with `abstain.thresholds`, and pass this `DecisionRule` as `rule`.
 
     If the target of the rule cannot be attained, `fit` issues a warning and all samples are
-    rejected. With `per`, samples are rejected if their group is too small for a guarantee or has no
-    held-out samples.
+    rejected. If `per` is set, samples are rejected if their group has no held-out samples or too
+    few for a guarantee.
 
     `score` is the name of a parameter and of a method. ``get_params()["score"]`` returns the
     parameter, and ``classifier.score(X, y)`` returns the accuracy with abstentions as failures.
@@ -159,12 +157,12 @@ class SelectiveClassifier(DelegatingClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            Samples. Dataframes are passed to the classifier without conversion.
+            Samples. A dataframe is passed to the classifier without conversion.
         y : array-like of shape (n,)
             True classes.
         **params
-            `sample_weight` for the `fit` method of the classifier. With metadata routing, the
-            metadata that the classifier and the splitter request.
+            `sample_weight` for the `fit` method of the classifier. If metadata routing is enabled,
+            metadata that the classifier or the splitter requests.
 
         Returns
         -------
@@ -272,14 +270,14 @@ class SelectiveClassifier(DelegatingClassifier):
 
     @property
     def scoring(self) -> Scoring:
-        """The computation of confidences with the fitted classifier."""
+        """Computes confidences with the fitted classifier."""
         grouping = Grouping.from_rule(self.per, self.rule)
         return Scoring(vars(self)["score"], self.response_method, grouping)
 
     def _accepted(
         self, confidence: ConfidenceScore, X: Any, prediction: Array | None = None
     ) -> BoolArray:
-        """Return a mask of the accepted samples, given their confidences."""
+        """Return a mask of the samples whose confidences the rule accepts."""
         if self.decision_rule_ is None:
             return np.ones(confidence.values.size, dtype=np.bool_)
         grouping = self.scoring.grouping
@@ -289,7 +287,7 @@ class SelectiveClassifier(DelegatingClassifier):
         return accept(self.decision_rule_, confidence, group)
 
     def _check_cv(self) -> None:
-        """Raise an error if `cv` is an unknown text or a share outside (0, 1)."""
+        """Raise an error if `cv` is a string other than "prefit" or a float outside (0, 1)."""
         cv = self.cv
         if isinstance(cv, str) and cv != "prefit":
             raise InputError(
@@ -307,7 +305,7 @@ class SelectiveClassifier(DelegatingClassifier):
     def _fit_and_hold_out(
         self, data: held_out.TrainingData, scoring: Scoring, to_splitter: Mapping[str, Any]
     ) -> held_out.HeldOutSamples:
-        """Fit the classifier, and return held-out samples with confidences and losses."""
+        """Fit the classifier, and return the confidences and losses of held-out samples."""
         if held_out.is_share(self.cv):
             train, test = held_out.split_off(data, self.cv, self.random_state)
             self.estimator_ = data.fit(self.estimator, train)

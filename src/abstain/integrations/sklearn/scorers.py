@@ -1,7 +1,7 @@
-"""Define scorers for `cross_validate`, `GridSearchCV` and similar functions.
+"""Scorers for `cross_validate`, `GridSearchCV` and similar functions.
 
-A scorer is a function of a fitted classifier, samples and labels. Scorers return values for which
-greater is better, so metrics for which lower is better are negated.
+A scorer computes a number from a fitted classifier, samples and labels. Higher values are better
+for every scorer, so metrics for which lower values are better are negated.
 """
 
 import warnings
@@ -26,7 +26,7 @@ from abstain.typing import AnyArray, Array, BoolArray, IntArray
 
 
 def is_selective(estimator: Any) -> bool:
-    """Return whether an estimator is a selective classifier, or a pipeline or search with one."""
+    """Return whether an estimator is, or contains, a selective classifier."""
     if isinstance(estimator, SelectiveClassifier):
         return True
     if isinstance(estimator, Pipeline):
@@ -57,7 +57,7 @@ def score_labeled_samples(
     loss: Any = None,
     sample_weight: AnyArray | None = None,
 ) -> Scored:
-    """Compute confidences and losses of labeled samples, with other inputs of metrics."""
+    """Compute confidences, losses and other inputs of metrics for labeled samples."""
     classes = np.asarray(estimator.classes_)
     truth = _encode(np.asarray(column_or_1d(y)), classes, "`y`", estimator=estimator)
     guess = _encode(
@@ -78,7 +78,7 @@ def score_labeled_samples(
 def failures_and_acceptance(
     selective: SelectiveClassifier, X: Any, y: Any
 ) -> tuple[BoolArray, BoolArray]:
-    """Return masks of the failures and of the accepted samples, each of shape (n,)."""
+    """Return the mask of failures and the mask of accepted samples, each of shape (n,)."""
     prediction, accepted, _ = selective.predict_or_abstain(X)
     truth = _encode(np.asarray(column_or_1d(y)), selective.classes_, "`y`", estimator=selective)
     guess = _encode(prediction, selective.classes_, "the prediction", estimator=selective)
@@ -86,14 +86,14 @@ def failures_and_acceptance(
 
 
 def _class_scores(estimator: Any, X: Any, scoring: Scoring) -> dict[str, Any]:
-    """Return the class scores by name, or an empty dictionary if the classifier has none."""
+    """Return the class scores by kind, or an empty dictionary if the classifier has none."""
     if not any(hasattr(estimator, name) for name in ("predict_proba", "decision_function")):
         return {}
     return class_scores(estimator, X, scoring.select_method(estimator))
 
 
 def _encode(values: Array, classes: Array, name: str, *, estimator: Any) -> IntArray:
-    """Return the index of each value among the classes, or -1 for a label of an unknown class."""
+    """Return the class index of each label, or -1 for a label that is not a class."""
     code_by_class = {class_name: code for code, class_name in enumerate(classes.tolist())}
     codes = np.array([code_by_class.get(value, -1) for value in values.tolist()], dtype=np.int64)
     is_unknown = codes < 0
@@ -126,7 +126,8 @@ class WeightedScorer:
         Parameters
         ----------
         sample_weight : bool, str or None, default=True
-            Whether to request `sample_weight`. A string is the name under which it is passed.
+            Whether to request `sample_weight`. A string is the name under which the weights are
+            passed.
 
         Returns
         -------
@@ -157,7 +158,7 @@ class SelectiveScorer(WeightedScorer):
     metric : str
         Name of the metric.
     score : str, fitted score, callable or None
-        Confidence score. None selects the score of a `SelectiveClassifier`, and "msr" for other
+        Confidence score. The default is the score of a `SelectiveClassifier`, and "msr" for other
         classifiers.
     response_method : str
         Method of the classifier from which a score in `SCORES` is computed.
@@ -181,32 +182,32 @@ class SelectiveScorer(WeightedScorer):
         self._scoring(None)  # An invalid score raises an error.
 
     def __repr__(self) -> str:
-        """Return the call that creates the scorer."""
+        """Return the Python expression that creates the scorer."""
         score = "" if self.score is None else f", score={self.score!r}"
         return f"make_selective_scorer({self.metric!r}{score})"
 
     def __call__(
         self, estimator: Any, X: Any, y: Any, *, sample_weight: AnyArray | None = None
     ) -> float:
-        """Compute the metric on labeled samples. If a lower metric is better, negate the metric.
+        """Compute the metric on labeled samples. A metric is negated if lower values are better.
 
         Parameters
         ----------
         estimator : classifier
-            Fitted classifier. For a `SelectiveClassifier`, including one in a pipeline or a search,
-            all predictions are evaluated, including rejected predictions.
+            Fitted classifier. For a `SelectiveClassifier`, also in a pipeline or a search, the
+            metric includes rejected predictions.
         X : array-like or sparse matrix of shape (n, d)
             Samples.
         y : array-like of shape (n,)
-            True classes. Predictions for unknown classes are always wrong.
+            True classes. If a label is not a class of the classifier, the prediction is wrong.
         sample_weight : array-like of shape (n,), optional
             Frequency weights. A sample with an integer weight w counts as w samples.
 
         Returns
         -------
         float
-            The metric. A greater value is better. If the metric is undefined, the value is NaN and
-            a warning is issued.
+            The metric. A greater value is better. If the metric is undefined, the result is NaN,
+            and a warning is issued.
         """
         classifier_scoring = None
         if is_selective(estimator):
@@ -231,12 +232,12 @@ class SelectiveScorer(WeightedScorer):
 
 
 class RuleScorer(WeightedScorer):
-    """The coverage or risk of a `SelectiveClassifier` with its decision rule, as a scorer.
+    """A scorer for the coverage or the risk of a `SelectiveClassifier` with its decision rule.
 
     Parameters
     ----------
     quantity : {"coverage", "selective_risk", "generalized_risk"}
-        Quantity that is computed. Risks are negated, so that greater is better.
+        Quantity that is computed. Risks are negated, so that higher values are better.
 
     Raises
     ------
@@ -256,7 +257,7 @@ class RuleScorer(WeightedScorer):
     def __call__(
         self, estimator: Any, X: Any, y: Any, *, sample_weight: AnyArray | None = None
     ) -> float:
-        """Compute the quantity on labeled samples, with a negative sign for risks.
+        """Compute the quantity on labeled samples. Risks are negated.
 
         Parameters
         ----------
@@ -273,7 +274,7 @@ class RuleScorer(WeightedScorer):
         -------
         float
             The quantity. A greater value is better. If no sample is accepted, the selective risk is
-            NaN and a warning is issued.
+            NaN, and a warning is issued.
         """
         if not is_selective(estimator):
             raise InputError(
@@ -300,12 +301,13 @@ def make_selective_scorer(
 ) -> SelectiveScorer:
     """Return a scikit-learn scorer for a metric.
 
-    For example, a scorer can measure how well the confidence of a classifier detects failures.
+    The scorer measures, for example, how well the confidence of a classifier detects failures.
 
     Parameters
     ----------
     metric : str
-        A name in `abstain.metrics.METRICS`, possibly with other numbers, such as "coverage@2risk".
+        A name in `abstain.metrics.METRICS`. Numbers in the name may be replaced, as in
+        "coverage@2risk".
     score : str, fitted score or callable, optional
         Confidence score, as in `SelectiveClassifier`. The default is the score of a
         `SelectiveClassifier`, and "msr" for other classifiers.
@@ -317,8 +319,8 @@ def make_selective_scorer(
     Returns
     -------
     SelectiveScorer
-        A function of (estimator, X, y). Metrics for which lower is better are negated, so that
-        greater is better.
+        A function of a fitted classifier, samples and labels. If lower values of the metric are
+        better, the result is negated.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Metrics of classifiers that may abstain as torchmetrics classes.
+"""Classes of torchmetrics for metrics of classifiers that may abstain.
 
-The classes require the extra ``torch``, which ``pip install 'abstain[torch]'`` installs.
+The classes require the extra ``torch``: ``pip install 'abstain[torch]'``.
 """
 
 from abstain.integrations.torchmetrics.metric import SelectiveMetric as SelectiveMetric

@@ -1,4 +1,4 @@
-"""Validate the arguments of `update`: confidences and losses, or class scores and labels."""
+"""Validation of the arguments of `update`: confidences and losses, or class scores and labels."""
 
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -19,10 +19,10 @@ INPUTS = ("confidence", "logits", "probabilities")
 
 
 class BatchTensors(NamedTuple):
-    """Validated copies of tensors of shape (n,) on one device.
+    """Validated tensors of shape (n,) on one device.
 
-    Without weights, `weight` contains ones of type uint8, which need one byte per sample. Boolean
-    losses also have the type uint8.
+    If no weights are passed, `weight` contains ones of type uint8, which need one byte per sample.
+    Boolean losses are also converted to uint8.
     """
 
     confidence: Any
@@ -36,7 +36,7 @@ def widest_float(device: Any) -> Any:
 
 
 def get_score(name: str, inputs: str) -> Score | None:
-    """Return the score for these inputs, or None if the inputs are confidences."""
+    """Return the score that computes confidences, or None if the inputs are confidences."""
     if inputs == "confidence":
         return None
     entry = find_score(name)
@@ -55,7 +55,7 @@ def get_score(name: str, inputs: str) -> Score | None:
 def read_batch(
     confidence: Any, loss: Any, weight: Any, *, inputs: str, score: str, device: Any
 ) -> BatchTensors:
-    """Validate a batch, and convert it to the tensors of the state."""
+    """Validate a batch, and convert it to the tensors that the state stores."""
     if inputs == "confidence":
         _check_tensor(confidence, "confidence", device)
         _check_tensor(loss, "loss", device)
@@ -74,7 +74,7 @@ def read_batch(
 
 
 def _copy_batch(confidence: Any, loss: Any, weight: Any) -> BatchTensors:
-    """Copy validated tensors, with weights of one if there are none."""
+    """Copy validated tensors. If there are no weights, all weights are 1."""
     dtype = widest_float(confidence.device)
     loss_copy = loss.to(torch.uint8) if loss.dtype == torch.bool else _copy(loss, dtype)
     if weight is None:
@@ -97,12 +97,12 @@ def _check_tensor(x: Any, name: str, device: Any) -> None:
 
 
 def _as_vector(x: Any) -> Any:
-    """Convert a tensor without axes to a tensor with one sample."""
+    """Convert a scalar tensor to a tensor with one sample."""
     return x.detach().reshape(1) if x.ndim == 0 else x.detach()
 
 
 def _copy(x: Any, dtype: Any) -> Any:
-    """Copy a tensor, because a view would keep its batch in memory or change with the batch."""
+    """Copy a tensor, because a view would keep the batch in memory and change with it."""
     return x.clone().contiguous() if x.is_floating_point() else x.to(dtype)
 
 
@@ -123,7 +123,7 @@ def _validate(confidence: Any, loss: Any, weight: Any) -> None:
 
 
 def _are_valid(tensors: list[Any]) -> bool:
-    """Return whether all values are finite, and loss and weight are non-negative."""
+    """Return whether all values are finite, and losses and weights are non-negative."""
     if tensors[0].device.type == "cpu":
         # For single samples, NumPy needs a fifth of the time of PyTorch.
         arrays = [to_numpy(x, "a batch") for x in tensors]
@@ -137,7 +137,7 @@ def _are_valid(tensors: list[Any]) -> bool:
 
 
 def _check_exact_integers(confidence: Any) -> None:
-    """Raise an error for integers that the state would round, because rounding can cause ties."""
+    """Raise an error if integers would be rounded in the state, because rounding can cause ties."""
     if confidence.is_floating_point():
         return
     stored = confidence.to(widest_float(confidence.device))

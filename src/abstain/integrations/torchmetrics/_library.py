@@ -1,10 +1,10 @@
-"""Import torch and torchmetrics. If the import fails, an error names the cause."""
+"""Import torch and torchmetrics. If the import fails, the error message states the cause."""
 
 from typing import Any
 
 
 def _explained(error: Exception) -> ImportError:
-    """Return an error that names the cause, such as a missing extra or torchvision."""
+    """Return an error that states the cause, such as a missing extra or a broken torchvision."""
     name = getattr(error, "name", None)
     if isinstance(error, ModuleNotFoundError) and name in {"torch", "torchmetrics"}:
         return ImportError(
@@ -22,7 +22,7 @@ def _explained(error: Exception) -> ImportError:
 
 
 def _passed_through(error: BaseException, module: str) -> bool:
-    """Return whether the error or one of its causes was raised in `module`."""
+    """Return whether the error, or one of its causes, was raised in the given module."""
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_globals.get("__name__", "").split(".")[0] == module:

@@ -1,4 +1,4 @@
-"""Define the state of a metric, which contains all samples or a histogram."""
+"""State of a metric, which contains all samples or a histogram."""
 
 import re
 from collections.abc import Callable
@@ -34,10 +34,10 @@ _TYPES = (torch.uint8, torch.float16, torch.float32, torch.float64)
 
 
 def append_block(blocks: Any, new: Any) -> list[Any]:
-    """Return a new list of at most `MAX_BLOCKS` blocks, which ends with the new block.
+    """Return a new list that contains the given blocks and the new block.
 
-    The list is not changed in place, because the metrics of a collection may share the list. After
-    loading, `blocks` can be a single tensor.
+    The old list is not changed, because the metrics of a collection may share it. After a state is
+    loaded from a file, `blocks` can be a single tensor.
     """
     extended = [*(blocks if isinstance(blocks, list) else [blocks]), new]
     if len(extended) <= MAX_BLOCKS:
@@ -62,17 +62,17 @@ def concatenate(blocks: Any, device: Any) -> Any:
 
 
 def sendable(x: Any) -> Any:
-    """Convert bfloat16 to float32, because some process groups cannot send bfloat16."""
+    """Convert bfloat16 to float32, because some process groups do not support bfloat16."""
     return x.to(torch.float32) if x.dtype == torch.bfloat16 else x
 
 
 def code_of(x: Any) -> int:
-    """Return the code of the type of a sendable tensor, or -1 if it is empty."""
+    """Return an integer for the data type of a tensor, or -1 if the tensor is empty."""
     return _TYPES.index(x.dtype) if len(x) else -1
 
 
 def common_type(codes: list[int]) -> Any:
-    """Return a type that represents the samples of every process."""
+    """Return a data type that can represent the samples of all processes."""
     # A type with a larger code represents all values of a type with a smaller code.
     return _TYPES[max(codes)] if max(codes) >= 0 else torch.float32
 
@@ -93,7 +93,7 @@ _HINT = "Pass scale='log-odds' or scale='real' for confidences that are not prob
 
 
 def empty_bins(bins: int, device: Any) -> dict[str, Any]:
-    """Return the states of a stream without samples, by name."""
+    """Return the initial states of a histogram, by name."""
     options = {"dtype": widest_float(device), "device": device}
     integer_options = {"dtype": torch.int64, "device": device}
     return {
@@ -109,7 +109,7 @@ def empty_bins(bins: int, device: Any) -> dict[str, Any]:
 
 
 def fill(state: dict[str, Any], samples: BatchTensors, scale: str) -> None:
-    """Add samples to the states in place."""
+    """Add samples to the states of a histogram in place."""
     dtype = state["weight"].dtype
     weighted = samples.weight.is_floating_point()
     if weighted:
@@ -140,7 +140,7 @@ def _bits(dtype: Any) -> int:
 
 
 def histogram(state: dict[str, Any], scale: str) -> Histogram:
-    """Copy the states to the host as a `Histogram`, from which metrics are computed."""
+    """Copy the states to the CPU as a `Histogram`, from which metrics are computed."""
     host = {name: x.detach().cpu().numpy() for name, x in state.items()}
     return Histogram(
         scale=scale,
@@ -156,7 +156,7 @@ def histogram(state: dict[str, Any], scale: str) -> Histogram:
 
 
 def as_probabilities(state: Histogram, entry: Score | None) -> Histogram:
-    """Convert the extreme confidences of each bin to probabilities, if the score defines them."""
+    """Convert the smallest and the largest confidence of each bin to probabilities, if possible."""
     if entry is None or entry.to_probability is None:
         return state
     has_samples = state.count > 0
@@ -193,8 +193,9 @@ class StreamState(Metric):
     def _state_names(self) -> dict[str, str]:
         """Return the attribute name of each state.
 
-        Metrics of a collection share states with equal names and values. The names therefore depend
-        on the options, because different options can give equal values for the first batch.
+        In a collection, torchmetrics lets metrics share states that have equal names and values.
+        The names depend on the options, because metrics with different options may have equal
+        states after the first batch.
         """
         tag = ""
         if self._score_entry is not None:
@@ -224,9 +225,10 @@ class StreamState(Metric):
         ----------
         confidence : torch.Tensor of shape (n,), or (n, K)
             Confidences. A higher value is more confident. If `inputs` is "logits" or
-            "probabilities", class scores of shape (n, K).
+            "probabilities", this argument contains class scores of shape (n, K).
         loss : torch.Tensor of shape (n,)
-            Finite and non-negative losses. For logits and probabilities, labels from 0 to K - 1.
+            Finite and non-negative losses. If `inputs` is "logits" or "probabilities", this
+            argument contains labels from 0 to K - 1.
         weight : torch.Tensor of shape (n,), optional
             Frequency weights. A sample with an integer weight w counts as w samples.
 
@@ -252,7 +254,7 @@ class StreamState(Metric):
         fill(self._states(), batch, self.scale)
 
     def _append(self, batch: BatchTensors) -> None:
-        """Append a batch to the lists of samples."""
+        """Append a batch to the samples of the state."""
         for part, x in batch._asdict().items():
             # torchmetrics moves the complete list to the CPU after `update`.
             block = x.cpu() if self.compute_on_cpu else x
@@ -278,7 +280,8 @@ class StreamState(Metric):
         Parameters
         ----------
         dist_sync_fn : callable, optional
-            Function that gathers a tensor. The default is the function of torchmetrics.
+            Function that gathers a tensor from all processes. The default is the function of
+            torchmetrics.
         process_group : torch.distributed.ProcessGroup, optional
             Process group. The default is the process group of the metric.
         should_sync : bool, default=True
@@ -293,7 +296,7 @@ class StreamState(Metric):
         super().sync(dist_sync_fn, process_group, should_sync, distributed_available)
 
     def _agree(self, gather: Callable[[Any], Any]) -> None:
-        """Convert the samples of all processes to one type, even if a process has none."""
+        """Convert the samples to a data type that is the same in all processes."""
         local_samples = {part: self._concatenated(part) for part in self._names}
         codes = torch.tensor([code_of(x) for x in local_samples.values()], device=self.device)
         codes_by_process = torch.stack(gather(codes)).tolist()
@@ -302,7 +305,7 @@ class StreamState(Metric):
             self._set(part, [samples.to(common_type(list(part_codes)))])
 
     def _apply(self, fn: Callable[..., Any], exclude_state: Any = ()) -> Any:
-        """Move the states with the module without changing their types."""
+        """Move the states to another device with the module. Their data types do not change."""
         names = tuple(self._names.values())
         super()._apply(fn, exclude_state=(*names, *exclude_state))
         for name in names:
@@ -330,7 +333,7 @@ class StreamState(Metric):
 
 
 def _default_scale(entry: Score | None) -> Scale:
-    """Return the scale of a score for the bins, or "probability" for confidences."""
+    """Return the scale of the bins for a score, or "probability" if the inputs are confidences."""
     if entry is None or entry.unit == "probability":
         return "probability"
     return "log-odds" if entry.unit == "log-odds" else "real"

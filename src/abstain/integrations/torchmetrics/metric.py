@@ -31,27 +31,28 @@ _AVAILABLE_INPUTS = frozenset(
 
 
 class SelectiveMetric(StreamState):
-    """A metric of confidence and loss for PyTorch, computed over all batches and processes.
+    """A torchmetrics class for any metric of confidence and loss.
 
     Parameters
     ----------
     metric : str, default="augrc"
-        A name in `abstain.metrics.METRICS`, possibly with other numbers, such as "e_aurc",
-        "selective_risk@85cov" or "ece". The metric must not require labels or class probabilities.
+        A name in `abstain.metrics.METRICS`, such as "e_aurc" or "ece". Numbers in the name may be
+        replaced, as in "selective_risk@85cov". The metric must not require labels or class
+        probabilities.
     inputs : {"confidence", "logits", "probabilities"}, default="confidence"
         Arguments of `update`. "confidence" means confidence and loss of each sample. "logits" and
-        "probabilities" mean class scores of shape (n, K) and labels. In this case, `score` computes
-        the confidence, and the loss is the 0/1 loss.
+        "probabilities" mean class scores of shape (n, K) and labels. With class scores, the score
+        `score` is the confidence, and the 0/1 loss is the loss.
     score : str, default="msr"
         A name in `abstain.confidence.SCORES`, which is ignored if `inputs` is "confidence".
     bins : int, optional
-        Number of bins of a histogram, such as 65536. The state then needs 40 bytes per bin, and
-        `compute_bounds` returns bounds of the exact value. By default, the state contains all
+        Number of bins of a histogram, such as 65536. With bins, the state needs 40 bytes per bin,
+        and `compute_bounds` returns bounds of the exact value. By default, the state contains all
         samples and the value is exact.
     scale : {"probability", "log-odds", "real"}, optional
         Scale that maps confidences to bins, see `abstain.streaming.init`. The default is the scale
-        of the score. For `inputs="confidence"`, the default is "probability", for which confidences
-        must be in [0, 1].
+        of the score. If `inputs` is "confidence", the default is "probability", which requires
+        confidences in [0, 1].
     **kwargs : dict
         Arguments of `torchmetrics.Metric`, such as `dist_sync_on_step`, `process_group` and
         `sync_on_compute`.
@@ -64,15 +65,13 @@ class SelectiveMetric(StreamState):
         If the metric requires other inputs than confidence and loss, if `bins` is set but the
         metric has no bounds, or if an option is invalid.
 
-    Notes
-    -----
-    The value is a tensor without axes on the device of the metric, in float64 (float32 on MPS). If
-    the metric is undefined, the value is NaN and an `UndefinedMetricWarning` is issued. Confidences
-    keep their precision, including half precision, and sums are computed in float64. Casting a
-    model with ``.half()`` or ``.to(dtype)`` does not change the state. The value does not depend on
-    batches, row order or processes, and has no gradient. Metrics of a collection with equal options
-    share one state. An update validates the batch, which synchronizes with the device once.
-    `compute` sorts the samples once.
+    Notes ----- The value is a scalar tensor on the device of the metric, of type float64 (float32
+    on MPS). If the metric is undefined, the value is NaN and an `UndefinedMetricWarning` is issued.
+    Confidences keep their precision, including half precision, and sums are computed in float64.
+    Casting a model with ``.half()`` or ``.to(dtype)`` does not change the state. The value has no
+    gradient, and does not depend on the division into batches and processes or on the order of
+    samples. In a collection, metrics with equal options share one state. Each update validates its
+    batch, which requires one synchronization with the device. `compute` sorts the samples once.
 
     Examples
     --------
@@ -114,7 +113,7 @@ class SelectiveMetric(StreamState):
         Returns
         -------
         torch.Tensor
-            The metric as a tensor without axes on the device of the metric. If the metric is
+            Value of the metric as a scalar tensor on the device of the metric. If the metric is
             undefined or there are no samples, the value is NaN and an `UndefinedMetricWarning` is
             issued.
         """
@@ -126,8 +125,8 @@ class SelectiveMetric(StreamState):
         Returns
         -------
         Bounded
-            The floats `value`, `low` and `high`, computed from the samples of all processes. They
-            are equal if the state contains all samples.
+            The floats `value`, `low` and `high`, which cover the samples of all processes. If the
+            state contains all samples, the three numbers are equal.
         """
         # If the caller synchronized the metric, the metric remains synchronized.
         must_sync = not self._is_synced
@@ -140,12 +139,12 @@ class SelectiveMetric(StreamState):
 
     @property
     def error_bound(self) -> float:
-        """Maximum difference between the value and the exact value, which is 0 without `bins`."""
+        """Maximum difference between the value and the exact value. Without `bins`, it is 0."""
         return self.compute_bounds().error_bound
 
     @torch.jit.unused
     def forward(self, confidence: Any, loss: Any, weight: Any = None) -> Any:
-        """Add a batch, and return the exact metric of this batch.
+        """Add a batch, and return the exact value of the metric on this batch.
 
         Parameters
         ----------
@@ -155,7 +154,7 @@ class SelectiveMetric(StreamState):
         Returns
         -------
         torch.Tensor
-            The metric of this batch only.
+            Value of the metric on this batch only.
         """
         if self._is_synced or self.dist_sync_on_step:
             return super().forward(confidence, loss, weight)
@@ -213,7 +212,7 @@ class SelectiveMetric(StreamState):
         return float(value_with_warning(metric.compute(scored), self.metric))
 
     def _scored(self, samples: BatchTensors) -> Scored:
-        """Return the inputs of metrics, with probabilities if the score defines them."""
+        """Return the inputs of metrics, including probabilities if the score defines them."""
         has_weights = samples.weight.is_floating_point()
         weight = samples.weight if has_weights else None
         scored = validate_samples(samples.confidence, samples.loss, weight)
@@ -242,7 +241,7 @@ def selective_metrics(
     postfix: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Return a collection of metrics that store the samples only once.
+    """Return a collection of metrics, which share one copy of the samples.
 
     Parameters
     ----------
@@ -258,8 +257,8 @@ def selective_metrics(
     Returns
     -------
     torchmetrics.MetricCollection
-        Metrics by name. Commas replace points in names, as in "cwsa@0,5", because the names of
-        PyTorch modules must not contain points.
+        Metrics by name. In names of metrics, points are replaced by commas, as in "cwsa@0,5",
+        because names of PyTorch modules must not contain points.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Define the torchmetrics classes of frequently used metrics."""
+"""Classes of torchmetrics for frequently used metrics."""
 
 from decimal import Decimal
 from typing import Any
@@ -18,7 +18,7 @@ _AURC = {
 
 
 def _digits(x: float) -> str:
-    """Format a number for the name of a metric, with all digits and without an exponent."""
+    """Format a number as part of a metric name, with all digits and without an exponent."""
     return f"{Decimal(repr(x)):f}"
 
 
@@ -29,7 +29,8 @@ def _percent(x: float) -> str:
 class AUGRC(SelectiveMetric):
     """Area under the generalized risk-coverage curve.
 
-    AUGRC is the mean, over all coverages, of the probability of an accepted failure.
+    AUGRC is the generalized risk (share of samples that are accepted failures), averaged over all
+    coverages.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class AUGRC(SelectiveMetric):
 class AURC(SelectiveMetric):
     """Area under the selective risk-coverage curve.
 
-    AURC is the mean, over all coverages, of the risk of the accepted samples.
+    AURC is the selective risk (mean loss of the accepted samples), averaged over all coverages.
 
     Parameters
     ----------
@@ -89,8 +90,8 @@ class AURC(SelectiveMetric):
 class FailureAUROC(SelectiveMetric):
     """Area under the ROC curve of failure detection.
 
-    Failure AUROC is the probability that a random success has a higher confidence than a random
-    failure.
+    Failure AUROC is the probability that a random correct prediction has a higher confidence than a
+    random wrong prediction.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ class FailureAUROC(SelectiveMetric):
 
 
 class SelectiveRiskAtCoverage(SelectiveMetric):
-    """Lowest selective risk of all thresholds with at least a given coverage.
+    """Lowest selective risk among the thresholds whose coverage is at least `coverage`.
 
     Parameters
     ----------
@@ -147,7 +148,7 @@ class SelectiveRiskAtCoverage(SelectiveMetric):
 
 
 class CoverageAtRisk(SelectiveMetric):
-    """Largest coverage of all thresholds with at most a given selective risk.
+    """Largest coverage among the thresholds whose selective risk is at most `max_risk`.
 
     Parameters
     ----------
@@ -179,7 +180,7 @@ class CoverageAtRisk(SelectiveMetric):
 class CWSA(SelectiveMetric):
     """Confidence-weighted selective accuracy at a threshold.
 
-    CWSA is positive if confident successes outweigh confident failures.
+    CWSA is positive if confident correct predictions outweigh confident wrong predictions.
 
     Parameters
     ----------
@@ -208,7 +209,7 @@ class CWSA(SelectiveMetric):
 
 
 class CWSAPlus(SelectiveMetric):
-    """CWSA+, which rewards confident successes and does not penalize failures.
+    """CWSA+, which rewards confident correct predictions and does not penalize wrong predictions.
 
     CWSA+ is high if accepted samples are both correct and confident.
 

@@ -48,16 +48,16 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale, only the order matters.
+        Confidence scores; higher means more trusted. Only the order of the scores matters.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 0.5] for losses in [0, 1]; **lower is better**. The literature prints the value
+        Value in [0, 0.5] for losses in [0, 1]; **lower is better**. The literature prints the value
         x1000. For 0/1 loss with error rate R, the value is R^2/2 for the best order and R/2 for a
         random order.
 
@@ -70,9 +70,9 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
 
     Notes
     -----
-    Over tied samples, the curve is a straight line, which is the expectation over random
-    tie-breaking. For 0/1 loss, ``AUGRC = (1 - AUROC_f) acc (1 - acc) + (1 - acc)**2 / 2`` exactly,
-    where AUROC_f is the failure AUROC and acc the accuracy. The cost is one sort.
+    The curve is linear over tied samples, which equals the expectation over random tie-breaking.
+    For 0/1 loss, ``AUGRC = (1 - AUROC_f) acc (1 - acc) + (1 - acc)**2 / 2`` exactly, where AUROC_f
+    is the failure AUROC and acc the accuracy. The function sorts the samples once.
 
     References
     ----------
@@ -95,7 +95,7 @@ def compute_augrc(s: Scored) -> MetricValue:
 
 
 def augrc_gradient(groups: TieGroups) -> Gradient:
-    """Return the gradient of the AUGRC with respect to the weights and losses of groups."""
+    """Return the gradient of the AUGRC with respect to the weights and losses of tie groups."""
     # One more sample lowers the rank of all less confident samples by one, and the rank of tied
     # samples by one half.
     loss_below = tail_sums(groups.loss) - groups.loss / 2
@@ -110,7 +110,7 @@ def _augrc_influence(s: Scored) -> FloatArray:
 
 
 def augrc_optimum(s: Scored) -> Scalar:
-    """Return the AUGRC of the best order of the losses, which is R^2/2 for 0/1 loss."""
+    """Return the AUGRC of the best order of the losses, which is R^2/2 for 0/1 loss with mean R."""
     return rank_weighted_risk(s.best_order, augrc_weight)
 
 
@@ -121,30 +121,31 @@ def _optimum_influence(s: Scored) -> FloatArray:
 
 
 def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
-    """Compute the AUGRC minus the AUGRC of the best order of the same losses.
+    """Compute the excess AUGRC, which is the AUGRC minus the AUGRC of the best order of the losses.
 
     Answers: how much of the AUGRC is due to the ranking, and not to the classifier?
 
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
 
     Returns
     -------
     float
-        In [0, 0.25] for losses in [0, 1]; **lower is better**. The value is 0 if every failure is
-        less confident than every success.
+        Value in [0, 0.25] for losses in [0, 1]; **lower is better**. The value is 0 if every
+        failure is less confident than every success.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `augrc`.
+        See `augrc`.
 
     Notes
     -----
-    The value equals the ranking term of `augrc_terms` and is never negative. Two scores of the same
-    classifier have the same difference in the excess AUGRC and in the AUGRC. The cost is one sort.
+    The value equals the ranking term of `augrc_terms` and is never negative. The difference between
+    two scores of the same classifier is the same in the AUGRC and in the excess AUGRC. The function
+    sorts the samples once.
 
     References
     ----------
@@ -174,12 +175,12 @@ def augrc_terms(
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
 
     Returns
     -------
     ranking : float
-        ``(1 - AUROC_f) acc (1 - acc)`` for 0/1 loss. A perfect score would remove this term.
+        ``(1 - AUROC_f) acc (1 - acc)`` for 0/1 loss. This term is 0 for a perfect score.
     classifier : float
         ``(1 - acc)**2 / 2`` for 0/1 loss, and the AUGRC of the best order for other losses. This
         term does not depend on the score.
@@ -187,12 +188,12 @@ def augrc_terms(
     Raises
     ------
     ShapeError, DomainError
-        As in `augrc`.
+        See `augrc`.
 
     Notes
     -----
-    The AUGRC is the sum of the two terms. Each term is in [0, 0.5], and lower is better. The cost
-    is one sort.
+    The AUGRC is the sum of the two terms. Each term is in [0, 0.5], and lower is better. The
+    function sorts the samples once.
 
     References
     ----------
@@ -219,24 +220,24 @@ def prediction_rejection_ratio(
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
 
     Returns
     -------
     float
-        In [-1, 1]; **higher is better**. The value is 0 for a random order and 1 for the best
-        order. NaN, with an `UndefinedMetricWarning`, if all losses are equal.
+        Value in [-1, 1]; **higher is better**. The value is 0 for a random order and 1 for the best
+        order. The value is NaN, with an `UndefinedMetricWarning`, if all losses are equal.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `augrc`.
+        See `augrc`.
 
     Notes
     -----
     The area under the error-retention curve is the AUGRC, so PRR = (R/2 - AUGRC) / (R/2 - best
-    AUGRC). For 0/1 loss, the value is 2 AUROC_f - 1, in which a tied pair counts half. The cost is
-    one sort.
+    AUGRC). For 0/1 loss, the value is 2 AUROC_f - 1, where AUROC_f is the failure AUROC, in which a
+    tied pair counts as one half. The function sorts the samples once.
 
     References
     ----------
@@ -263,7 +264,7 @@ def _compute_prr(s: Scored) -> MetricValue:
 
 
 def _prr_influence(s: Scored) -> FloatArray:
-    """Return the influence of each sample on the PRR by the quotient rule."""
+    """Return the influence of each sample on the prediction rejection ratio."""
     random_augrc = s.groups.risk / 2
     max_gain = random_augrc - augrc_optimum(s)
     value = (random_augrc - rank_weighted_risk(s.groups, augrc_weight)) / max_gain
@@ -292,12 +293,12 @@ AUGRC_EXTREMES: Extremes = (lambda r: r * r / 2, lambda r: r - r * r / 2)
 
 
 def is_binary(s: Scored) -> bool:
-    """Return whether the loss of the samples is 0/1."""
+    """Return whether all losses of the samples are 0 or 1."""
     return s.is_binary
 
 
 def rank_weighted_measurement(phi: RankWeight, influence: InfluenceFunction) -> Measurement:
-    """Return the measurement of a metric that is a mean of losses weighted by rank."""
+    """Return the measurement of a metric that is a rank-weighted mean of losses."""
 
     def compute(s: Scored) -> MetricValue:
         return MetricValue(cached_rank_weighted_risk(s, phi))

@@ -1,4 +1,4 @@
-"""Five estimators of the AURC, the area under accuracy-rejection, and the achievable AURC."""
+"""Estimators of the AURC, the area under the accuracy-rejection curve, and the achievable AURC."""
 
 from dataclasses import replace
 
@@ -81,7 +81,7 @@ def aurc(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale, only the order matters.
+        Confidence scores; higher means more trusted. Only the order of the scores matters.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
@@ -93,12 +93,12 @@ def aurc(
         rate, and estimates a different population value. For Monte Carlo weights, use
         `monte_carlo_aurc`.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1], or up to 1 + 1/n for "2sele"; **lower is better**. The
+        Value in [0, 1] for losses in [0, 1], or up to 1 + 1/n for "2sele"; **lower is better**. The
         literature prints the value x1000. For a random order, the value is about the error rate R,
         or R/2 for "sele".
 
@@ -113,10 +113,10 @@ def aurc(
 
     Notes
     -----
-    "trapezoid" has one point of the curve at each distinct confidence. All other estimators average
-    the weight over tied samples, which yields the expectation over random tie-breaking. Without
-    ties, "trapezoid" equals plugin + (loss of the most confident sample - R)/(2n). The cost is one
-    sort.
+    The estimator "trapezoid" uses one point of the curve at each distinct confidence. All other
+    estimators average the weight over tied samples, which yields the expectation over random
+    tie-breaking. Without ties, "trapezoid" equals plugin + (loss of the most confident sample -
+    R)/(2n). The function sorts the samples once.
 
     References
     ----------
@@ -159,16 +159,17 @@ def area_under_accuracy_rejection(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. The value is 1 - AURC (trapezoid).
+        Value in [0, 1]; **higher is better**. The value equals 1 minus the trapezoid estimate of
+        the AURC.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `aurc`. DomainError also if a loss is above 1.
+        See `aurc`. A DomainError is also raised if a loss is above 1.
 
     Notes
     -----
-    Samples with equal confidence share a point of the curve. The cost is one sort.
+    Samples with equal confidence share a point of the curve. The function sorts the samples once.
 
     References
     ----------
@@ -252,7 +253,8 @@ def trapezoid_influence(s: Scored) -> FloatArray:
 def _trapezoid_limits(bins: NonemptyBins) -> Limits:
     """Return the limits of the trapezoid AURC for binned samples.
 
-    Within a bin, the risk is largest if all losses are first and smallest if all losses are last.
+    Within a bin, the area is largest if the failures are the first samples, and smallest if the
+    failures are the last samples.
     """
     risk_above = risk_at_position(bins.loss_above, bins.above, bins.max_loss)
     risk_through = bins.loss_through / bins.through
@@ -268,7 +270,7 @@ def _trapezoid_limits(bins: NonemptyBins) -> Limits:
 
 
 def _max_area_within_bins(bins: NonemptyBins, risk_through: FloatArray) -> FloatArray:
-    """Return the area over each bin if all losses of the bin are first."""
+    """Return the area over each bin if the failures are the first samples of the bin."""
     failure_weight = bins.min_failure_weight
     success_weight = bins.weight - failure_weight
     # Over the losses, the risk at position x is L - (L a - F_a)/x, where L is the maximum loss and
@@ -281,7 +283,7 @@ def _max_area_within_bins(bins: NonemptyBins, risk_through: FloatArray) -> Float
 
 
 def _min_area_within_bins(bins: NonemptyBins, risk_through: FloatArray) -> FloatArray:
-    """Return the area over each bin if all losses of the bin are last."""
+    """Return the area over each bin if the failures are the last samples of the bin."""
     failure_weight = bins.min_failure_weight
     success_weight = bins.weight - failure_weight
     # Over the successes, the risk at position x is F_a/x, where F_a is the loss above the bin. Over
@@ -470,24 +472,24 @@ def achievable_aurc(
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `aurc`.
+        See `aurc`.
 
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1]; **lower is better**. The value is at most the exact area
-        under the curve.
+        Value in [0, 1] for losses in [0, 1]; **lower is better**. The value is at most the exact
+        area under the selective risk-coverage curve.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `aurc`.
+        See `aurc`.
 
     Notes
     -----
     The curve passes through the thresholds at the vertices of the convex hull in ROC space. Between
     two vertices, the selective risk is a hyperbola, which is the risk of a random mixture of the
-    two thresholds. The cost is one sort.
+    two thresholds. The function sorts the samples once.
 
     References
     ----------
@@ -536,7 +538,8 @@ def _achievable_gradient(hull: TieGroups) -> Gradient:
 def _achievable_influence(s: Scored) -> FloatArray:
     """Return the influence of each sample on the achievable AURC.
 
-    The vertices of the hull are fixed, because the effect of a change is of second order.
+    The function treats the vertices of the hull as fixed, because the effect of a change of the
+    vertices is of second order.
     """
     vertices = hull_vertices(s.groups)
     hull = merge_groups(s.groups, vertices)

@@ -48,7 +48,7 @@ def balanced_aurc(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `aurc`.
+        See `aurc`.
     labels : array of shape (n,)
         The true class of each sample, of any type.
     weight : array of shape (n,), optional
@@ -57,20 +57,20 @@ def balanced_aurc(
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1]; **lower is better**.
+        Value in [0, 1] for losses in [0, 1]; **lower is better**.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `aurc`. ShapeError also if `labels` has another length.
+        See `aurc`. A ShapeError is also raised if the length of `labels` differs.
 
     Notes
     -----
     At each threshold, the risk is the mean of the selective risks of the classes. As in FD-Shifts,
     a class without accepted samples contributes 0. The value is therefore too small if rare classes
     have low confidences. If a class is too rare, the value has no confidence interval. The area is
-    computed by the trapezoid rule, with one point at each distinct confidence. The cost is two
-    sorts.
+    computed by the trapezoid rule, with one point at each distinct confidence. The function sorts
+    the samples twice.
 
     References
     ----------
@@ -96,7 +96,7 @@ def _scored_with_classes(
 
 
 def _label_codes(labels: AnyArray, s: Scored) -> AnyArray:
-    """Return a class code for each label, which may be of any type."""
+    """Return an integer code for the class of each label. Labels may have any type."""
     if is_on_device(labels) and tuple(labels.shape) == (s.n_input_rows,):
         _, codes = namespace(labels).unique_inverse(labels)
         return s.select_samples(codes)
@@ -132,7 +132,7 @@ def _compute_balanced_aurc(s: Scored) -> MetricValue:
 
 
 def _area_of_class(s: Scored, rows: AnyArray, area_from_group: AnyArray) -> Scalar:
-    """Return the area under the selective risk of the class that consists of these rows.
+    """Return the area under the selective risk of one class over the coverage of all samples.
 
     `area_from_group` contains the remaining area from each tie group of all samples to coverage 1.
     """
@@ -162,7 +162,7 @@ def balanced_augrc(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     labels : array of shape (n,)
         The true class of each sample, of any type.
     weight : array of shape (n,), optional
@@ -171,18 +171,18 @@ def balanced_augrc(
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1]; **lower is better**.
+        Value in [0, 1] for losses in [0, 1]; **lower is better**.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `augrc`. ShapeError also if `labels` has another length.
+        See `augrc`. A ShapeError is also raised if the length of `labels` differs.
 
     Notes
     -----
     The loss of a sample is multiplied by n/(K n_class), where n_class is the number of samples of
     its class and K the number of classes with samples. As in FD-Shifts, the coverage is the
-    accepted share of all samples. The cost is one sort.
+    accepted share of all samples. The function sorts the samples once.
 
     References
     ----------
@@ -199,7 +199,7 @@ def balanced_augrc(
 
 
 def _compute_balanced_augrc(s: Scored) -> MetricValue:
-    """Compute the AUGRC of losses that are multiplied by W/(K W_k) of their class."""
+    """Compute the AUGRC after multiplying each loss by the factor W/(K W_k) of its class."""
     if s.xp is np:
         cells = class_cells(s)
         phi = augrc_weight(s.groups)[cells.group]
@@ -249,7 +249,7 @@ def _aurc_influence(s: Scored) -> FloatArray:
 
 
 def _start_influence(cells: ClassCells, area: FloatArray) -> FloatArray:
-    """Return how a sample changes the area by an earlier start of the curve of its class.
+    """Return the influence of each sample by an earlier start of the curve of its class.
 
     `area` is the contribution of each cell to the area of its class.
     """
@@ -286,7 +286,7 @@ def _augrc_influence(s: Scored) -> FloatArray:
 def _influence_of_samples(
     s: Scored, cells: ClassCells, on_weight: FloatArray, on_loss: FloatArray
 ) -> FloatArray:
-    """Return the influence of each sample from the derivatives by weight and loss of its cell."""
+    """Return influences from the derivatives with respect to the weights and losses of cells."""
     # In-place operations save memory.
     sorted_influence = on_loss[cells.cell_of_row]
     sorted_influence *= s.loss[cells.rows]

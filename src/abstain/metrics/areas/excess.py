@@ -48,7 +48,7 @@ from abstain.typing import AnyArray, AurcEstimator, FloatArray, Scalar
 
 
 def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
-    """Compute the area under the sparsification error (AUSE).
+    """Compute the area under the sparsification error curve (AUSE).
 
     Answers: if the least confident samples are removed, how much larger is the mean loss of the
     remaining samples than for the best order, relative to the mean loss of all samples?
@@ -56,17 +56,17 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale, only the order matters.
+        Confidence scores; higher means more trusted. Only the order of the scores matters.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        At least 0, without upper bound; **lower is better**. The value is 0 for a perfect order.
-        NaN, with an `UndefinedMetricWarning`, if all losses are 0.
+        Value of at least 0, without upper bound; **lower is better**. The value is 0 for a perfect
+        order. The value is NaN, with an `UndefinedMetricWarning`, if all losses are 0.
 
     Raises
     ------
@@ -79,10 +79,10 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     -----
     The sparsification curve is the selective risk as a function of the removed share, divided by
     the risk of all samples. AUSE is therefore the excess trapezoid AURC divided by the mean loss.
-    Tied samples share a point of the curve. The program torch-uncertainty (0.13) omits the area
-    below coverage 1/n. Without ties, torch-uncertainty prints this value minus (f - m)/(n R), where
-    f is the loss of the most confident sample, m the smallest loss and R the mean loss. The cost is
-    two sorts.
+    Tied samples share a point of the curve. The library torch-uncertainty (0.13) omits the area
+    below coverage 1/n. Without ties, torch-uncertainty returns this value minus (f - m)/(n R),
+    where f is the loss of the most confident sample, m the smallest loss and R the mean loss. The
+    function sorts the samples twice.
 
     References
     ----------
@@ -119,8 +119,8 @@ def _ause_influence(s: Scored) -> FloatArray:
 def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
     """Return the smallest value of an estimator of the AURC for these losses.
 
-    The trapezoid is minimized over orders with distinct confidences and over orders with the tie
-    groups of the score. The other estimators cannot be smaller with ties.
+    The trapezoid AURC is minimized both over orders without ties and over orders with the tie
+    groups of the score. Ties cannot decrease the optimum of the other estimators.
     """
     if estimator != "trapezoid":
         return rank_weighted_risk(s.best_order, ESTIMATORS[estimator])
@@ -146,7 +146,7 @@ def _optimum_of_unweighted_samples(s: Scored) -> float:
 
 
 def _optimum_over_ties(s: Scored) -> Scalar:
-    """Return the smallest trapezoid AURC of these losses with the tie groups of the score."""
+    """Return the smallest trapezoid AURC of these losses for the tie groups of the score."""
     if s.is_binary and s.has_unit_weights and s.xp is np:
         return _optimum_over_ties_of_binary_loss(s.merged_groups)
     accepted_loss = _loss_in_best_order(s.merged_groups, s.best_order)
@@ -204,7 +204,7 @@ def _order_by_loss_and_weight(s: Scored, weight: FloatArray) -> AnyArray:
 
 
 def _loss_in_best_order(groups: TieGroups, best_order: TieGroups) -> AnyArray:
-    """Return the cumulative loss after each group if the losses are in the best order."""
+    """Return the cumulative loss through each tie group if the losses are in the best order."""
     weight_through = prepend_zero(best_order.cumulative_weight)
     loss_through = prepend_zero(best_order.cumulative_loss)
     return interpolate(groups.cumulative_weight, weight_through, loss_through)
@@ -225,30 +225,32 @@ def e_aurc(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `aurc`.
+        See `aurc`.
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
-        As in `aurc`.
+        See `aurc`.
     optimum : {"same", "analytic"}, default="same"
         "same" is the smallest value of the same estimator for these losses, with distinct
         confidences or with the tie groups of the score. "analytic" is R + (1 - R) ln(1 - R), as in
-        FD-Shifts. The analytic optimum belongs to another estimator, so the result can be negative.
+        FD-Shifts. The analytic optimum belongs to another estimator, so the excess AURC can be
+        negative.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1] and the optimum "same"; **lower is better**. The value is 0,
-        up to rounding, for a perfect order.
+        Value in [0, 1] for losses in [0, 1] and the optimum "same"; **lower is better**. The value
+        is 0, up to rounding, for a perfect order.
 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `aurc`. DomainError also if the optimum is "analytic" and a loss is not 0 or 1.
+        See `aurc`. A DomainError is also raised if the optimum is "analytic" and a loss is not 0 or
+        1.
 
     Notes
     -----
-    The cost is one sort of the confidences and one sort of the losses.
+    The function sorts the confidences once and the losses once.
 
     References
     ----------
@@ -291,29 +293,29 @@ def normalized_aurc(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `aurc`.
+        See `aurc`.
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
-        As in `aurc`.
+        See `aurc`.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        At least 0; **lower is better**. The value is 0 for a perfect order, 1 for a random order,
-        and above 1 for an order that is worse than random. NaN, with an `UndefinedMetricWarning`,
-        if all losses are equal.
+        Value of at least 0; **lower is better**. The value is 0 for a perfect order, 1 for a random
+        order, and above 1 for an order that is worse than random. The value is NaN, with an
+        `UndefinedMetricWarning`, if all losses are equal.
 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `aurc`.
+        See `aurc`.
 
     Notes
     -----
     The values of classifiers with different accuracies are not comparable. At a fixed failure
     AUROC, a higher accuracy can increase or decrease the value. A constant score has the value 1.
-    The cost is two sorts.
+    The function sorts the samples twice.
 
     References
     ----------
@@ -354,7 +356,7 @@ def excess_influence(s: Scored) -> FloatArray:
 
 
 def _normalized_influence(s: Scored) -> FloatArray:
-    """Return the influence of each sample on the normalized AURC by the quotient rule."""
+    """Return the influence of each sample on the normalized AURC."""
     optimum = aurc_optimum(s)
     random_excess = s.groups.risk - optimum
     value = max(0.0, rank_weighted_risk(s.groups, trapezoid_weight) - optimum) / random_excess
@@ -401,7 +403,7 @@ def _optimum_influence_over_ties(s: Scored) -> FloatArray:
 def _influence_with_next_loss(s: Scored, best: TieGroups, next_loss: FloatArray) -> FloatArray:
     """Return the influence on the optimum if `next_loss` is the smallest loss after each group.
 
-    A new sample with a smaller loss displaces a part of the next loss from the accepted losses.
+    A new sample with a smaller loss replaces a part of the next loss among the accepted losses.
     """
     area_weights = vertex_area_weights(best)
     on_accepted_loss = area_weights / best.cumulative_weight

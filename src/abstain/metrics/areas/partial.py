@@ -57,7 +57,7 @@ def partial_aurc(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `aurc`.
+        See `aurc`.
     low, high : float, default=0.0, 1.0
         The coverage interval, 0 <= low < high <= 1.
     interpolation : {"linear", "hyperbolic"}, default="linear"
@@ -66,12 +66,12 @@ def partial_aurc(
     mean : bool, default=False
         Whether to divide the area by high - low, which yields the mean risk over the interval.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, high - low] for losses in [0, 1], or [0, 1] with `mean`; **lower is better**.
+        Value in [0, high - low] for losses in [0, 1], or [0, 1] with `mean`; **lower is better**.
 
     Raises
     ------
@@ -80,8 +80,8 @@ def partial_aurc(
 
     Notes
     -----
-    The areas of adjacent intervals add up, even if a tie group contains their common bound. The
-    cost is one sort.
+    The areas over adjacent intervals of coverage add up, even if a tie group contains their common
+    bound. The function sorts the samples once.
 
     References
     ----------
@@ -158,19 +158,19 @@ def partial_augrc(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     low, high : float, default=0.0, 1.0
         The coverage interval, 0 <= low < high <= 1.
     mean : bool, default=False
         Whether to divide the area by high - low, which yields the mean generalized risk over the
         interval.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, (high^2 - low^2)/2] for losses in [0, 1]; **lower is better**.
+        Value in [0, (high^2 - low^2)/2] for losses in [0, 1]; **lower is better**.
 
     Raises
     ------
@@ -179,8 +179,8 @@ def partial_augrc(
 
     Notes
     -----
-    Over tied samples, the curve is a straight line, which is the expectation over random
-    tie-breaking. The areas of adjacent intervals add up. The cost is one sort.
+    The curve is linear over tied samples, which equals the expectation over random tie-breaking.
+    The areas over adjacent intervals of coverage add up. The function sorts the samples once.
 
     References
     ----------
@@ -225,7 +225,7 @@ def _influence(s: Scored, *, coverages: tuple[float, float], selective: bool) ->
 
 @dataclass(frozen=True)
 class _PartialArea:
-    """Texts and computation of the mean selective or generalized risk between two coverages."""
+    """Names and computation of the mean selective or generalized risk between two coverages."""
 
     title: str
     meaning: str
@@ -253,7 +253,7 @@ _GENERALIZED = _PartialArea(
 
 
 def _make_metric(kind: _PartialArea, name: str, low: str, high: str) -> Metric | None:
-    """Return the mean risk between two coverages in percent, or None for an invalid interval."""
+    """Return the metric of the mean risk between two coverages; None for an invalid interval."""
     min_coverage = float(low) / 100
     max_coverage = float(high) / 100
     if not min_coverage < max_coverage <= 1:

@@ -1,4 +1,4 @@
-"""Exact reproductions of values that other programs and papers print.
+"""Exact reproductions of metric values that other programs and papers report.
 
 Use these functions only for comparisons with published tables. Most of the programs order tied
 samples by row, so their values change if the rows are shuffled.
@@ -27,7 +27,7 @@ _AUGRC = ("fd-shifts", "torch-uncertainty")
 
 
 def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> float:
-    """Compute the AURC exactly as another program prints it.
+    """Compute the AURC exactly as another program computes it.
 
     Answers: which value would this program print for these data?
 
@@ -37,23 +37,23 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
         As in `aurc`, in the row order of the other program.
     convention : str
         "fd-shifts" is `aurc` (trapezoid) x1000, as in FD-Shifts since 2024. "fd-shifts-legacy" is
-        the older code of FD-Shifts, Listing 1 of [1]_. This code omits the area below coverage 1/n
-        and places a point of the curve after the first sample of a tie group. "torch-uncertainty"
-        is the trapezoid over the coverages k/n from k = 1, divided by 1 - 1/n. "geifman" is the
-        program of Geifman et al. Below full coverage, this program divides the sum of the losses of
-        k accepted samples by k + 1. "plugin" is the definition of Geifman et al., the mean of the
-        selective risk over k = 1...n. "cwsa" is the CWSA reference code, a trapezoid over the
-        coverages k/n from k = 1.
+        the older code of FD-Shifts, Listing 1 of [1]_. The older code omits the area below coverage
+        1/n and places a point of the curve after the first sample of a tie group.
+        "torch-uncertainty" is the trapezoid over the coverages k/n from k = 1, divided by 1 - 1/n.
+        "geifman" is the program of Geifman et al. Below full coverage, this program divides the sum
+        of the losses of k accepted samples by k + 1. "plugin" is the definition of Geifman et al.,
+        the mean of the selective risk over k = 1...n. "cwsa" is the CWSA reference code, a
+        trapezoid over the coverages k/n from k = 1.
 
     Returns
     -------
     float
-        On the scale of that program; **lower is better**.
+        Value on the scale of the other program; **lower is better**.
 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `aurc`. DomainError also if "torch-uncertainty" gets only one sample.
+        See `aurc`. A DomainError is also raised if "torch-uncertainty" gets only one sample.
 
     Notes
     -----
@@ -61,7 +61,7 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
     "geifman" and "fd-shifts-legacy" reject the first row first, and the other programs accept the
     first row first. The programs use sorts that are not stable, so their values with ties may
     differ from this function. Without ties, "plugin" equals `aurc` with the plug-in estimator. The
-    cost is one sort.
+    function sorts the samples once.
 
     References
     ----------
@@ -95,7 +95,7 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
 
 
 def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> float:
-    """Compute the AUGRC exactly as another program prints it.
+    """Compute the AUGRC exactly as another program computes it.
 
     Answers: which value would this program print for these data?
 
@@ -110,20 +110,20 @@ def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) ->
     Returns
     -------
     float
-        On the scale of that program; **lower is better**.
+        Value on the scale of the other program; **lower is better**.
 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `published_aurc`.
+        See `published_aurc`.
 
     Notes
     -----
-    With ties, "torch-uncertainty" depends on the row order. The cost is one sort.
+    With ties, "torch-uncertainty" depends on the row order. The function sorts the samples once.
 
     References
     ----------
-    .. [1] As in `published_aurc`.
+    .. [1] See `published_aurc`.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) ->
 
 
 def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
-    """Compute the excess AURC for 0/1 loss exactly as FD-Shifts prints it.
+    """Compute the excess AURC for 0/1 loss exactly as FD-Shifts computes it.
 
     Answers: which number would FD-Shifts have printed for these data?
 
@@ -152,18 +152,18 @@ def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     Returns
     -------
     float
-        The value x1000; **lower is better**. The value can be negative, because R + (1 - R) ln(1 -
-        R) is not the optimum of the trapezoid.
+        The value times 1,000; **lower is better**. The value can be negative, because R + (1 - R)
+        ln(1 - R) is not the optimum of the trapezoid.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `e_aurc`. DomainError also if a loss is not 0 or 1.
+        As in `e_aurc`. A DomainError is also raised if a loss is not 0 or 1.
 
     Notes
     -----
-    Inside the logarithm, the function adds the machine epsilon, as FD-Shifts does. The cost is one
-    sort.
+    Inside the logarithm, the function adds the machine epsilon, as FD-Shifts does. The function
+    sorts the samples once.
 
     References
     ----------
@@ -186,30 +186,30 @@ def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
 
 
 def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
-    """Compute the achievable AURC exactly as FD-Shifts prints it.
+    """Compute the achievable AURC exactly as FD-Shifts computes it.
 
     Answers: which number would FD-Shifts have printed for these data?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `achievable_aurc`.
+        See `achievable_aurc`.
 
     Returns
     -------
     float
-        The value x1000; **lower is better**.
+        The value times 1,000; **lower is better**.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `achievable_aurc`.
+        See `achievable_aurc`.
 
     Notes
     -----
-    For 0/1 loss, the value is `achievable_aurc`. For other losses, FD-Shifts uses all thresholds
-    instead of those on the convex hull. The value is then the exact (hyperbolic) area under the
-    curve. The cost is one sort.
+    For 0/1 loss, the value equals that of `achievable_aurc`. For other losses, FD-Shifts uses all
+    thresholds instead of those on the convex hull. The value for such losses is the exact
+    (hyperbolic) area under the curve. The function sorts the samples once.
 
     References
     ----------

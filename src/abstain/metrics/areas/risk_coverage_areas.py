@@ -1,4 +1,4 @@
-"""AURC and AUGRC from one sort, with a faster computation for 0/1 loss."""
+"""Computation of AURC and AUGRC with a single sort, which is faster for 0/1 loss."""
 
 from dataclasses import dataclass
 
@@ -24,13 +24,13 @@ from abstain.typing import AnyArray
 
 @dataclass(frozen=True)
 class RiskCoverageAreas:
-    """Areas under the selective and the generalized risk, and numbers of samples.
+    """Areas under the selective and generalized risk-coverage curves, and numbers of samples.
 
     Attributes
     ----------
     aurc : float
-        Trapezoid area under the selective risk over coverage. The curve is constant from the first
-        point to coverage 0.
+        Trapezoid area under the selective risk-coverage curve. From coverage 0 to the first point,
+        the curve is constant.
     augrc : float
         Trapezoid area under the generalized risk over coverage.
     risk : float
@@ -54,17 +54,17 @@ class RiskCoverageAreas:
 def risk_coverage_areas(
     confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
 ) -> RiskCoverageAreas:
-    """Compute AURC and AUGRC from one sort.
+    """Compute AURC and AUGRC with a single sort.
 
     Samples with equal confidence are accepted together, so the result does not depend on the order
     of the rows. For a 0/1 loss without weights, the function packs the loss into the sort key,
     which saves time and memory. Large arrays of 16-bit confidences are counted instead of sorted.
-    Arrays on a device are sorted on the device.
+    Arrays on a device such as a GPU are sorted on the device.
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Finite. Higher means more trusted.
+        Finite. Confidence scores; higher means more trusted.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional

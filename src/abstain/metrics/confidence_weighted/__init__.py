@@ -1,1 +1,1 @@
-"""CWSA and CWSA+, which weight the selective accuracy by the confidence."""
+"""Confidence-weighted selective accuracy (CWSA and CWSA+)."""

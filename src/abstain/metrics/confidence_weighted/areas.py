@@ -1,4 +1,4 @@
-"""Areas under CWSA and CWSA+ over all coverages, and the AUC-MCC of the paper."""
+"""Areas under CWSA and CWSA+ over all coverages, and the AUC-MCC of the CWSA paper."""
 
 import warnings
 from collections.abc import Callable
@@ -91,7 +91,7 @@ class CwsaSweep:
         Raises
         ------
         InputError
-            If `metric` is not one of these names.
+            If `metric` is not a valid name.
 
         References
         ----------
@@ -130,14 +130,14 @@ def cwsa_sweep(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `cwsa`.
+        See `cwsa`.
     thresholds : array of shape (t,), optional
         Values in [0, 1). The default is 20 evenly spaced thresholds from 0.5 to 0.99, as in the
         published tables.
     ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
-        As in `cwsa`.
+        See `cwsa`.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -148,14 +148,14 @@ def cwsa_sweep(
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `cwsa`.
+        See `cwsa`.
 
     Notes
     -----
     CWSA is divided by the weight of all samples, and CWSA+ by that of the accepted samples. At
     thresholds without accepted samples, CWSA+ and the selective accuracy are NaN, with one
-    `UndefinedMetricWarning`. Ties do not change the values. The cost is one pass over the samples
-    for the linear, quadratic and step ramps, and one pass for each threshold for other ramps.
+    `UndefinedMetricWarning`. Ties do not change the values. The linear, quadratic and step ramps
+    require one pass over the samples, and other ramps require one pass for each threshold.
 
     References
     ----------
@@ -214,25 +214,25 @@ def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None =
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `cwsa`.
+        See `cwsa`.
 
     Returns
     -------
     float
-        In [-0.5, 0.5]; **higher is better**.
+        Value in [-0.5, 0.5]; **higher is better**.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `cwsa`.
+        See `cwsa`.
 
     Notes
     -----
-    The curve has a point at each distinct confidence, so tied samples share a point. The point of
-    the confidence 1 is the limit from below. Straight lines connect the origin and the points. The
-    ramp is linear, and CWSA is divided by the weight of all samples. The area is defined by
-    abstain. In contrast to the AUC-MCC of the paper (`auc_mcc`), the area includes all coverages.
-    The cost is one sort.
+    The curve has a point at each distinct confidence, so tied samples share a point. The point at
+    confidence 1 is the limit for thresholds that approach 1 from below. Straight lines connect the
+    origin and the points. The ramp is linear, and CWSA is divided by the weight of all samples. The
+    area is defined by abstain. In contrast to the AUC-MCC of the paper (`auc_mcc`), the area
+    includes all coverages.
 
     References
     ----------
@@ -260,24 +260,24 @@ def cwsa_plus_area(
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `cwsa`.
+        See `cwsa`.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**.
+        Value in [0, 1]; **higher is better**.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `cwsa`.
+        See `cwsa`.
 
     Notes
     -----
     The curve has a point at each distinct confidence, as in `cwsa_area`, and is constant from the
     first point to coverage 0. CWSA+ is divided by the weight of the accepted samples. In contrast
-    to the AUC-MCC of the paper (`auc_mcc_plus`), the area includes all coverages. The cost is one
-    sort.
+    to the AUC-MCC of the paper (`auc_mcc_plus`), the area includes all coverages. The function
+    sorts the samples once.
 
     References
     ----------
@@ -371,26 +371,26 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `cwsa`.
+        See `cwsa`.
 
     Returns
     -------
     float
-        In [-0.5, 0.5]; **higher is better**. The value is 0 if all 20 thresholds accept the same
-        samples.
+        Value in [-0.5, 0.5]; **higher is better**. The value is 0 if all 20 thresholds accept the
+        same samples.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `cwsa`.
+        See `cwsa`.
 
     Notes
     -----
     The value is the trapezoid area between the coverages of 20 evenly spaced thresholds from 0.5 to
-    0.99. All other coverages are excluded, so a model that is correct with confidence 1 on every
-    sample has the value 0. The function `cwsa_area` includes all coverages. For other thresholds,
-    use `CwsaSweep.auc_mcc`. The ramp is linear, and CWSA is divided by the weight of all samples.
-    The cost is one pass over the samples.
+    0.99. Other coverages are excluded, so the value is 0 for a model that is correct with
+    confidence 1 on every sample. The function `cwsa_area` includes all coverages. For other
+    thresholds, use `CwsaSweep.auc_mcc`. The ramp is linear, and CWSA is divided by the weight of
+    all samples.
 
     References
     ----------
@@ -415,24 +415,24 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `auc_mcc`.
+        See `auc_mcc`.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. The value is 0 if all 20 thresholds accept the same
+        Value in [0, 1]; **higher is better**. The value is 0 if all 20 thresholds accept the same
         samples.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `auc_mcc`.
+        See `auc_mcc`.
 
     Notes
     -----
     The thresholds are those of `auc_mcc`. CWSA+ is divided by the weight of the accepted samples.
     The function omits thresholds without accepted samples. If the threshold 0.99 accepts fewer than
-    10 samples, the value has no analytic interval. The cost is one pass over the samples.
+    10 samples, the value has no analytic interval.
 
     References
     ----------
@@ -493,7 +493,7 @@ def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
 
 
 def _reason_few_accepted(s: Scored) -> str:
-    """Return the reason if the AUC-MCC of CWSA+ has no valid interval, or ""."""
+    """Return the reason why the AUC-MCC of CWSA+ has no valid interval, or an empty string."""
     threshold = THRESHOLDS[-1]
     sums = s.cached(_sums_at_thresholds)[-1]
     if sums.count >= _MIN_ACCEPTED:
@@ -505,7 +505,7 @@ def _reason_few_accepted(s: Scored) -> str:
 
 
 def _sums_where_defined(s: Scored, *, plus: bool) -> list[AcceptedSums]:
-    """Return the sums at the thresholds of the paper at which CWSA or CWSA+ is defined.
+    """Return the sums at those thresholds of the paper at which CWSA or CWSA+ is defined.
 
     CWSA+ is undefined at thresholds that accept no sample.
     """
@@ -524,7 +524,7 @@ def _coverages(sums_by_threshold: list[AcceptedSums]) -> FloatArray:
 
 
 def _trapezoid_widths(coverage: FloatArray) -> FloatArray:
-    """Return the weight of the value at each decreasing coverage in the trapezoid area."""
+    """Return the weight of each value in the trapezoid area over decreasing coverages."""
     if not coverage.size:
         return coverage
     padded = np.pad(coverage, 1, mode="edge")

@@ -80,7 +80,7 @@ def check_threshold(x: float) -> float:
 
 
 def get_ramp(x: RampName | Ramp) -> Ramp:
-    """Return the ramp with this name, or the custom ramp."""
+    """Return the ramp function with this name, or the custom ramp function."""
     if callable(x):
         return x
     if x not in RAMPS:
@@ -181,7 +181,7 @@ def _select_accepted(s: Scored, threshold: float) -> tuple[AnyArray, AnyArray, A
 
 
 def _reaches_threshold(p: AnyArray, threshold: float) -> AnyArray:
-    """Return whether each probability is at least the threshold, in the precision of `p`."""
+    """Return whether `p` is at least the threshold, which is rounded to the precision of `p`."""
     return p >= namespace(p).astype(as_double_like(threshold, p), p.dtype)
 
 
@@ -324,7 +324,7 @@ def _moments_above(s: Scored, edges: Array, power: int) -> tuple[IntArray, Float
 def _moments_in_bins(
     s: Scored, rows: slice, bins: BinCells, power: int
 ) -> tuple[IntArray, FloatArray]:
-    """Return the number of samples in each bin, and their moments about the lower edge."""
+    """Return the number of samples in each bin, and their moments about the lower bin edge."""
     p = s.probability_or_confidence[rows]
     loss = s.loss[rows]
     weight = None if s.weight is None else s.weight[rows]
@@ -364,7 +364,8 @@ def cwsa(
     Parameters
     ----------
     confidence : array of shape (n,)
-        In [0, 1], interpreted as a probability. Samples with confidence >= threshold are accepted.
+        Confidence in [0, 1], interpreted as the probability of a correct prediction. Samples with
+        confidence >= threshold are accepted.
     loss : array of shape (n,)
         In [0, 1]. A sample contributes with the factor 1 - 2 loss, which is +1 for a success and -1
         for a failure.
@@ -377,13 +378,13 @@ def cwsa(
         threshold). The weight is u for "linear", u^2 for "quadratic", the square root of u for
         "sqrt", and 1 for "step". A callable takes an array of u and returns weights in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [-1, 1]; **higher is better**. If no sample is accepted, the value is 0 for "all". For
-        "accepted", the value is then NaN, and the function warns with an `UndefinedMetricWarning`.
+        Value in [-1, 1]; **higher is better**. If no sample is accepted, the value is 0 for "all",
+        and NaN with an `UndefinedMetricWarning` for "accepted".
 
     Raises
     ------
@@ -397,10 +398,10 @@ def cwsa(
 
     Notes
     -----
-    The equation of the paper divides by the number of accepted samples. The tables and the code of
-    the paper divide CWSA by the number of all samples, and CWSA+ by the number of accepted samples.
-    The defaults reproduce the tables. A monotone transformation of the confidence changes the
-    value, but ties do not. The cost is one pass over the samples.
+    The equation of the paper divides both metrics by the number of accepted samples. The tables and
+    the code of the paper divide CWSA by the number of all samples, and CWSA+ by the number of
+    accepted samples. The defaults reproduce the tables. A monotone transformation of the confidence
+    changes the value, but ties do not. The running time is linear in the number of samples.
 
     References
     ----------
@@ -436,32 +437,32 @@ def cwsa_plus(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `cwsa`. A sample contributes with the factor 1 - loss.
+        See `cwsa`. A sample contributes with the factor 1 - loss.
     threshold : float
         In [0, 1).
     normalize : {"all", "accepted"}, default="accepted"
         Whether to divide by the weight of all samples or by that of the accepted samples.
     ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
-        As in `cwsa`.
+        See `cwsa`.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. If no sample is accepted, the value is 0 for "all". For
-        "accepted", the value is then NaN, and the function warns with an `UndefinedMetricWarning`.
+        Value in [0, 1]; **higher is better**. If no sample is accepted, the value is 0 for "all",
+        and NaN with an `UndefinedMetricWarning` for "accepted".
 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `cwsa`.
+        See `cwsa`.
 
     Notes
     -----
     The default divides by the number of accepted samples, as in the tables of the paper. With the
-    step ramp, the value is the selective accuracy. Ties do not change the value. The cost is one
-    pass over the samples.
+    step ramp, the value is the selective accuracy. Ties do not change the value. The running time
+    is linear in the number of samples.
 
     References
     ----------
@@ -538,7 +539,7 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
 
 
 def _cwsa_identity(threshold: float, *, plus: bool) -> Identity:
-    """Return the names and texts of CWSA or CWSA+ at a threshold."""
+    """Return the names and descriptions of CWSA or CWSA+ at a threshold."""
     name = "cwsa_plus" if plus else "cwsa"
     description = "successes" if plus else "successes minus failures"
     return Identity(
@@ -565,7 +566,7 @@ _MAX_SEPARATE_PASSES = 2
 def _compute_at_thresholds(
     s: Scored, parameters: Sequence[tuple[float, bool]]
 ) -> list[MetricValue]:
-    """Compute CWSA and CWSA+ at several thresholds, sharing the sums of each threshold.
+    """Compute CWSA and CWSA+ at several thresholds, with one set of sums for each threshold.
 
     `parameters` contains the threshold and the variant (True for CWSA+) of each metric.
     """

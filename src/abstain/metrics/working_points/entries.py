@@ -66,19 +66,20 @@ def selective_accuracy(
     Parameters
     ----------
     confidence : array of shape (n,)
-        In [0, 1], interpreted as a probability. Samples with confidence >= threshold are accepted.
+        Confidence in [0, 1], interpreted as the probability of a correct prediction. Samples with
+        confidence >= threshold are accepted.
     loss : array of shape (n,)
         In [0, 1]. The correctness of a sample is 1 - loss.
     threshold : float
         In [0, 1).
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, if no sample is
-        accepted.
+        Value in [0, 1]; **higher is better**. The value is NaN, with an `UndefinedMetricWarning`,
+        if no sample is accepted.
 
     Raises
     ------
@@ -91,8 +92,9 @@ def selective_accuracy(
     Notes
     -----
     The value is 1 - `selective_risk` at the same threshold. A lower coverage usually yields a
-    higher value, so report the coverage too. For a calibrated confidence, the value is at least the
-    threshold. Ties do not change the value. The cost is one pass over the samples.
+    higher value, so report the coverage too. If the confidence is calibrated, the accuracy is at
+    least the threshold. Ties do not change the value. The running time is linear in the number of
+    samples.
 
     References
     ----------
@@ -193,7 +195,7 @@ _GEIFMAN = "Geifman and El-Yaniv (2017), https://arxiv.org/abs/1705.08500"
 
 
 def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement:
-    """Return the common measurement of metrics at a coverage."""
+    """Return the measurement that all metrics at a coverage have in common."""
 
     def compute(s: Scored) -> MetricValue:
         vertex = vertex_at_coverage(s.merged_groups, coverage)
@@ -252,7 +254,7 @@ def _selective_risk_extremes(coverage: float) -> Extremes:
 def _identity_at_coverage(
     name: str, percent: str, *, meaning: str, source: str, function: str, lower_is_better: bool
 ) -> Identity:
-    """Return the names and texts of a metric at a coverage."""
+    """Return the names and descriptions of a metric at a coverage."""
     return Identity(
         name=name,
         title=f"{name.partition('@')[0].replace('_', ' ')} at {percent}% coverage",
@@ -266,7 +268,7 @@ def _identity_at_coverage(
 
 
 def _make_selective_risk(name: str, percent: str) -> Metric:
-    """Return the selective risk at a coverage in percent."""
+    """Return the catalogue entry of the selective risk at a coverage in percent."""
     coverage = float(percent) / 100
     identity = _identity_at_coverage(
         name,
@@ -288,7 +290,7 @@ def _make_selective_risk(name: str, percent: str) -> Metric:
 
 
 def _make_generalized_risk(name: str, percent: str) -> Metric:
-    """Return the generalized risk at a coverage in percent."""
+    """Return the catalogue entry of the generalized risk at a coverage in percent."""
     coverage = float(percent) / 100
     identity = _identity_at_coverage(
         name,
@@ -313,7 +315,7 @@ def _make_generalized_risk(name: str, percent: str) -> Metric:
 
 
 def _make_classification_quality(name: str, percent: str) -> Metric:
-    """Return the classification quality at a coverage in percent."""
+    """Return the catalogue entry of the classification quality at a coverage in percent."""
     identity = _identity_at_coverage(
         name,
         percent,
@@ -326,7 +328,7 @@ def _make_classification_quality(name: str, percent: str) -> Metric:
 
 
 def _make_rejection_quality(name: str, percent: str) -> Metric:
-    """Return the rejection quality at a coverage in percent."""
+    """Return the catalogue entry of the rejection quality at a coverage in percent."""
     identity = _identity_at_coverage(
         name,
         percent,
@@ -351,7 +353,7 @@ def _measurement_of_quality(quantity: Quantity, coverage: float) -> Measurement:
 
 
 def _make_coverage_at_risk(name: str, percent: str) -> Metric:
-    """Return the largest coverage at a risk in percent."""
+    """Return the catalogue entry of the largest coverage at a risk in percent."""
     risk = float(percent) / 100
 
     def compute(s: Scored) -> MetricValue:
@@ -406,7 +408,7 @@ def _risk_limits(bins: NonemptyBins, coverage: float) -> Limits:
 
 
 def _coverage_limits(bins: NonemptyBins, max_risk: float) -> Limits:
-    """Return the limits of the largest coverage of a threshold with at most this risk."""
+    """Return the limits of the largest coverage among the thresholds with at most this risk."""
     target = max_risk * (1 + ROUNDING)
     meets_target = bins.loss_through / bins.through <= target
     low = float(bins.through[meets_target].max(initial=0.0))

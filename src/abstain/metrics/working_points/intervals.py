@@ -8,14 +8,14 @@ pair of a threshold and a coverage c is therefore compared with the data by a su
     (risk at the threshold, in standard errors from the requested risk)^2
     + (c, in standard errors from the coverage of the threshold)^2.
 
-The interval excludes c if this sum exceeds the squared normal quantile for every threshold. The
-method needs no slope and is valid for tie groups of any size.
+The interval excludes a coverage c if this sum of squares exceeds the squared normal quantile for
+every threshold. The method requires no estimate of a slope and is valid for tie groups of any size.
 
 **Risk at a coverage.** If a large tie group ends near the coverage, a new sample may select the
-threshold on the other side of the group. The risk then jumps and has no standard error. Instead,
-the threshold in the population is one of a few plausible thresholds. Their distances from the data
-are measured in standard errors of the coverage or of the requested risk. If all groups near the
-threshold are small, the influence function yields the same result.
+threshold on the other side of the group. The risk then jumps and has no standard error. Instead of
+a standard error, the method uses a set of thresholds that are plausible in the population. Their
+distances from the data are measured in standard errors of the coverage or of the requested risk. If
+all groups near the threshold are small, the influence function yields the same result.
 
 **Metrics of the rejected samples.** If the risk hardly increases with the coverage, the threshold
 of minimum risk is random. The risks of the possible thresholds are almost equal, but metrics of the
@@ -88,7 +88,7 @@ def coverage_at_risk_interval(
 
 
 class VertexPlausibility(NamedTuple):
-    """Plausibility of each threshold as the threshold of largest coverage with a risk.
+    """Plausibility of each threshold as the threshold with the largest coverage at a risk.
 
     The arrays have the shape (g + 1,). Entry 0 is the vertex -1, which accepts no sample.
     """
@@ -107,7 +107,7 @@ class VertexPlausibility(NamedTuple):
 
 
 def _coverage_bounds(s: Scored, risk: float, cluster: IntArray | None, level: float) -> FloatArray:
-    """Return the bounds of the interval of the largest coverage with a risk."""
+    """Return the bounds of the interval of the largest coverage at a risk."""
     thresholds = vertex_plausibility(s, risk, cluster)
     near = thresholds.coverage[thresholds.distance <= 2]
     # The part of the squared quantile that the risk does not use remains for the error of the
@@ -129,7 +129,7 @@ def _coverage_bounds(s: Scored, risk: float, cluster: IntArray | None, level: fl
 
 
 def rows_near_risk(s: Scored, risk: float, cluster: IntArray | None) -> Scored:
-    """Return rows in which each sample near the plausible thresholds is a separate row."""
+    """Return rows that contain each sample near the plausible thresholds as a separate row."""
     groups = s.groups
     if groups.is_merged is None:
         return s
@@ -143,7 +143,7 @@ def rows_near_risk(s: Scored, risk: float, cluster: IntArray | None) -> Scored:
 
 
 def vertex_plausibility(s: Scored, risk: float, cluster: IntArray | None) -> VertexPlausibility:
-    """Compare each threshold with the data as the threshold of largest coverage with a risk.
+    """Test each threshold as the threshold with the largest coverage at a risk.
 
     In the population, the risk at this threshold is at most the requested risk, and the risks at
     all larger coverages are above the requested risk.
@@ -177,9 +177,9 @@ _LARGE_Z_SCORE, _LARGE_VARIANCE = 25.0, 50.0
 
 
 def _risk_z_scores(accepted: AcceptedSamples, risk: float) -> FloatArray:
-    """Return the excess of the risk at each threshold over a risk, in standard errors.
+    """Return the excess of the risk at each threshold over the requested risk, in standard errors.
 
-    The excess is the signed root of the deviance of a binomial count of failures.
+    The excess is the signed square root of the deviance of a binomial count of failures.
     """
     n = accepted.n_for_risk
     probability = event_probability(accepted.loss, risk)
@@ -199,7 +199,7 @@ def _risk_z_scores(accepted: AcceptedSamples, risk: float) -> FloatArray:
 
 
 def _signed_root_deviance(n: FloatArray, expected: FloatArray, excess: FloatArray) -> FloatArray:
-    """Return the signed root of the binomial deviance of a count with this excess."""
+    """Return the signed square root of the binomial deviance of a count with this excess."""
     count = expected + excess
     complement = n - count
     expected_complement = n - expected
@@ -254,7 +254,7 @@ def plausible_thresholds_at_coverage(
 def _plausible_thresholds_of_min_risk(
     quantity: Quantity, coverage: float, s: Scored, error: float, cluster: IntArray | None
 ) -> PlausibleThresholds | None:
-    """Return the plausible thresholds of minimum risk with at least the coverage."""
+    """Return the plausible thresholds of minimum risk among those with at least the coverage."""
     distance = _distance_to_min_risk(s, coverage, error, cluster)
     plausible = np.flatnonzero(distance < MAX_DISTANCE)
     if s.groups.is_merged is not None:
@@ -319,7 +319,7 @@ def _distance_to_min_risk(
 
 
 def _euclidean_norm(x: FloatArray | float, y: FloatArray) -> FloatArray:
-    """Return the root of x^2 + y^2, which is faster than `np.hypot`."""
+    """Return the square root of x^2 + y^2 faster than `np.hypot`."""
     return np.asarray(np.sqrt(x * x + y * y))
 
 
@@ -433,9 +433,9 @@ def widen_over_thresholds(
     bounds: tuple[float, float],
     cluster: IntArray | None = None,
 ) -> Interval:
-    """Extend an interval by the intervals at other plausible thresholds.
+    """Extend an interval to cover the intervals at other plausible thresholds.
 
-    The confidence level of an interval decreases with the distance of its threshold.
+    The confidence level of an interval decreases with the distance of its threshold from the data.
     """
     squared_quantiles = remaining_squared_quantiles(interval.level, thresholds.distances)
     is_other = thresholds.alternatives != thresholds.vertex

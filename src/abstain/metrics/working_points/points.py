@@ -46,7 +46,7 @@ def selective_risk(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     coverage, threshold : float
         The minimum coverage, or the threshold. Samples with confidence >= threshold are accepted.
         Pass exactly one of the two arguments.
@@ -56,22 +56,22 @@ def selective_risk(
         selects the threshold of smallest coverage among all these thresholds. "expected" accepts
         exactly the requested coverage and, to do so, a random part of a tie group.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1]; **lower is better**. NaN, with an `UndefinedMetricWarning`,
-        if no sample is accepted.
+        Value in [0, 1] for losses in [0, 1]; **lower is better**. The value is NaN, with an
+        `UndefinedMetricWarning`, if no sample is accepted.
 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `working_point`.
+        See `working_point`.
 
     Notes
     -----
-    The cost is one sort.
+    The function sorts the samples once.
 
     References
     ----------
@@ -110,29 +110,29 @@ def generalized_risk(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     coverage, threshold : float
         The minimum coverage, or the threshold. Samples with confidence >= threshold are accepted.
         Pass exactly one of the two arguments.
     rule : {"usable", "first", "expected"}, default="usable"
-        As in `selective_risk`.
+        See `selective_risk`.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1]; **lower is better**. The value is 0 if no sample is
+        Value in [0, 1] for losses in [0, 1]; **lower is better**. The value is 0 if no sample is
         accepted.
 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `working_point`.
+        See `working_point`.
 
     Notes
     -----
-    The cost is one sort.
+    The function sorts the samples once.
 
     References
     ----------
@@ -154,7 +154,7 @@ def generalized_risk(
 
 
 def _check_options(coverage: float | None, threshold: float | None, rule: PointRule) -> None:
-    """Raise an error unless the rule is valid and one of coverage and threshold is set."""
+    """Raise an error unless the rule is valid and exactly one of coverage and threshold is set."""
     checks.one_of(rule, "rule", ("usable", "first", "expected"))
     if (coverage is None) == (threshold is None):
         raise InputError("pass exactly one of `coverage` and `threshold`")
@@ -192,25 +192,26 @@ def coverage_at_risk(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     max_risk : float
         The maximum selective risk.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. The value is 0 if no threshold has at most this risk.
+        Value in [0, 1]; **higher is better**. The value is 0 if no threshold has at most this risk.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `augrc`.
+        See `augrc`.
 
     Notes
     -----
-    The value describes these data and is not a guarantee for new data. The cost is one sort.
+    The value describes these data and is not a guarantee for new data. The function sorts the
+    samples once.
 
     References
     ----------
@@ -247,8 +248,9 @@ class WorkingPoint:
         eq. 7).
     rejection_quality : float
         Odds of failure among the rejected samples divided by the odds among all samples (eq. 9).
-        NaN if no sample is rejected or no sample fails, and infinity if only failures are rejected.
-        The two qualities are NaN for losses above 1.
+        The ratio is NaN if no sample is rejected or no sample fails, and infinity if only failures
+        are rejected. The classification quality and the rejection quality are NaN for losses above
+        1.
     accepted, n : int
         Number of accepted samples and number of all samples.
     failures_accepted, failures_rejected : float
@@ -280,7 +282,7 @@ def working_point(
     max_risk: float | None = None,
     weight: AnyArray | None = None,
 ) -> WorkingPoint:
-    """Compute all metrics of a working point that a threshold, coverage or risk selects.
+    """Compute all metrics of a working point, which a threshold, a coverage or a risk determines.
 
     Answers: which coverage and risks does a threshold have, and which threshold has a requested
     coverage or risk?
@@ -288,7 +290,7 @@ def working_point(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     threshold : float, optional
         Samples with confidence >= threshold are accepted.
     coverage : float, optional
@@ -299,7 +301,7 @@ def working_point(
         thresholds with at most this risk. The result describes these data and is not a guarantee
         for new data.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -309,7 +311,7 @@ def working_point(
     Raises
     ------
     ShapeError, DomainError
-        As in `augrc`.
+        See `augrc`.
     InputError
         If none or several of `threshold`, `coverage` and `max_risk` are passed, or if no threshold
         has at most this risk.
@@ -317,7 +319,8 @@ def working_point(
     Notes
     -----
     Tied samples are accepted or rejected together, so a selected threshold is a confidence in the
-    data. The two qualities treat losses in [0, 1] as fractional failures. The cost is one sort.
+    data. The classification quality and the rejection quality treat losses in [0, 1] as fractional
+    failures. The function sorts the samples once.
 
     References
     ----------
@@ -354,7 +357,7 @@ def working_point(
 def _working_point_at_vertex(
     groups: TieGroups, index: int, *, is_loss_bounded: bool
 ) -> WorkingPoint:
-    """Collect the metrics of the threshold at the tie group with this index, or -1 for no group."""
+    """Collect the metrics at the threshold of a tie group; the index -1 accepts no sample."""
     weight, accepted_loss, count = accepted_totals(groups, index)
     metrics = {
         "selective_risk": selective_risk_at_vertex(groups, index),

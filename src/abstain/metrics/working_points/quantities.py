@@ -5,9 +5,9 @@ group of the threshold. The vertex -1 accepts no sample.
 
 The threshold is selected from the data, so an additional accepted sample can move the threshold.
 The influence on a metric is therefore the influence at a fixed threshold minus a slope times the
-influence on the coverage or the risk. The slope of the metric is estimated between the thresholds
-for slightly smaller and larger targets. The module `working_points.intervals` handles thresholds
-that can jump across a large tie group, at which metrics have no slope.
+influence on the coverage or the risk. The slope is estimated from the thresholds for a slightly
+smaller and a slightly larger target. The module `working_points.intervals` handles thresholds that
+can jump across a large tie group, at which metrics have no slope.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ _BLOCK = 1 << 14
 
 
 def vertex_at_threshold(groups: TieGroups, threshold: float) -> int:
-    """Return the index of the last tie group with confidence >= threshold, or -1 without any."""
+    """Return the index of the last tie group with confidence >= threshold, or -1 if none exists."""
     return int(n_accepted_groups(groups, threshold)) - 1
 
 
@@ -91,7 +91,7 @@ def vertex_at_coverage(groups: TieGroups, coverage: float, *, first: bool = Fals
 
 
 def min_accepted_weight(groups: TieGroups, coverage: float) -> float:
-    """Return the minimum weight of the accepted samples at a coverage, reduced for rounding."""
+    """Return the minimum accepted weight at a coverage, minus a tolerance for rounding errors."""
     return coverage * groups.total_weight * (1 - ROUNDING)
 
 
@@ -125,7 +125,7 @@ def has_large_tie_group(groups: TieGroups, low: float, high: float) -> bool:
 
 
 def vertex_at_risk(groups: TieGroups, max_risk: float) -> int:
-    """Return the index of the last tie group with selective risk <= max_risk, or -1 without any."""
+    """Return the index of the last tie group with selective risk <= max_risk, or -1 if none."""
     # Ratios are compared, because 29/100 equals 0.29 in floating point but 0.29 * 100 is below 29.
     risk = without_gradient(groups.cumulative_loss) / groups.cumulative_weight
     candidates = groups.xp.nonzero(risk <= max_risk * (1 + ROUNDING))[0]

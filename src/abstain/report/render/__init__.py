@@ -16,15 +16,15 @@ def render(document: Document, format: str) -> Any:
     Parameters
     ----------
     document : Document
-        Document to write.
+        Document to render.
     format : {"html", "terminal", "markdown", "latex", "notebook"}
         Output format.
 
     Returns
     -------
     str or rich renderable
-        Text of the document. For a terminal, the result is a renderable for a
-        `rich.console.Console`.
+        Text of the document. The result for a terminal is a renderable that `rich.console.Console`
+        prints.
 
     Raises
     ------

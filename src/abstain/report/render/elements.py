@@ -1,4 +1,4 @@
-"""HTML of inline text and table cells, with all strings of the caller escaped."""
+"""Conversion of inline text and table cells to HTML with escaped strings."""
 
 import math
 import re
@@ -58,15 +58,15 @@ def _escape(text: str) -> str:
 
 
 def format_attributes(values: Mapping[str, str]) -> str:
-    """Format HTML attributes, and omit attributes with an empty value."""
+    """Format HTML attributes, without attributes that have an empty value."""
     pairs = ((name, value) for name, value in values.items() if value)
     return "".join(f' {name}="{escape(escape_control_characters(value))}"' for name, value in pairs)
 
 
 def tag_attributes(tags: Mapping[str, str]) -> str:
-    """Format the tags of an element as HTML attributes.
+    """Format the tags of a part of the page as HTML attributes.
 
-    The controls of a page use these attributes to show and hide the element.
+    Menus and buttons use these attributes to show and hide the part.
     """
     return format_attributes({f"data-in-{name}": key for name, key in tags.items()})
 
@@ -94,7 +94,7 @@ def _link(html: str, target: str, tooltip: str) -> str:
 
 
 def reference(source: str) -> str:
-    """Return a reference with its URLs as links."""
+    """Return a bibliographic reference in which URLs are links."""
     return inline(split_links(source))
 
 
@@ -126,7 +126,7 @@ def label_text(name: Label | str) -> str:
 def table_cell(cell: Cell, column: Column, *, is_header: bool, is_stacked: bool) -> str:
     """Return a table cell as HTML.
 
-    In stacked layouts, the cell contains the header of its column.
+    On narrow screens, the cell also contains the header of its column.
     """
     css_classes = [_CLASSES.get(column.kind, "")]
     tooltip = ""
@@ -156,7 +156,7 @@ def table_cell(cell: Cell, column: Column, *, is_header: bool, is_stacked: bool)
 def _interval_mark(cell: IntervalMark, axis: Axis) -> str:
     """Draw an interval as a line with a point at the value.
 
-    The drawing contains the line at 0.
+    The drawing also contains a line at 0.
     """
     zero = _percent(axis, 0.0)
     marks = f'<line class="zero" x1="{zero}" x2="{zero}" y1="0" y2="100%"/>'
@@ -171,7 +171,7 @@ def _interval_mark(cell: IntervalMark, axis: Axis) -> str:
 
 
 def axis_header(column: Column, axis: Axis) -> str:
-    """Return the ticks of a column of intervals, and the labels of both sides of 0."""
+    """Return the axis of a column of intervals, with ticks and with labels for both sides of 0."""
     labels = "".join(
         f'<text{format_attributes({"class": "" if tick else "origin"})} x="{_percent(axis, tick)}" '
         f'y="30">{_escape(text)}</text>'
@@ -214,7 +214,7 @@ def cell_content(cell: Cell, tie_mark: str = TIE_MARK) -> str:
 
 
 def _number_html(cell: Number, tie_mark: str) -> str:
-    """Return a number as HTML, with the exact value as a machine-readable attribute."""
+    """Return a formatted number as HTML, with its exact value in an attribute."""
     if math.isnan(cell.value) and not cell.display_text:
         attributes = format_attributes({"class": "undefined", "title": cell.reason})
         return f"<span{attributes}>{UNDEFINED}</span>"
@@ -233,7 +233,7 @@ def _number_html(cell: Number, tie_mark: str) -> str:
 
 
 def _annotations_html(cell: Number, scales: Mapping[str, int]) -> str:
-    """Return the interval and other small text below a number as HTML."""
+    """Return the small text below a number, such as its interval, as HTML."""
     html = ""
     spans = {
         c: format_interval(cell.low, cell.high, cell.number_format, scale=s)

@@ -1,4 +1,4 @@
-"""Inline text for a terminal, and tables that fit the width of the terminal."""
+"""Inline text and tables for a terminal. Tables fit the width of the terminal."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ _SPANS: Final = {
 
 
 def inline(text: doc.Text, style: str = "") -> "Line":
-    """Return inline text without interpreting markup or terminal control characters."""
+    """Return inline text in which markup and control characters of terminals have no effect."""
     from rich.text import Text as Line
 
     if isinstance(text, tuple):
@@ -74,24 +74,24 @@ def label(name: doc.Label | str, *, use_short_text: bool = False) -> str:
 
 
 class FittedTable:
-    """A table that fits the width of the terminal without truncated numbers or names.
+    """A table that is fitted to the width of the terminal, without truncated numbers or names.
 
-    In a wide terminal, intervals follow the numbers and headers have one line. Otherwise, intervals
-    are below the numbers and headers are wrapped.
+    In a wide terminal, intervals follow the numbers and headers have one line. In a narrow
+    terminal, intervals are below the numbers and headers are wrapped.
 
-    If the table is still too wide, the terminal prints its `alternative`. Without an alternative,
-    columns with equal cells are printed once above the table, long names are wrapped, and droppable
-    columns are omitted from the right.
+    If the table is still too wide, its `alternative` is printed instead. If there is no
+    alternative, columns with equal cells are printed once above the table, long names are wrapped,
+    and droppable columns are omitted, starting from the right.
 
-    The remaining columns are printed in a second table, or omitted if the table has many rows. The
-    terminal prints the names of omitted columns.
+    Other columns that do not fit are printed in a second table, or omitted if the table has many
+    rows. The names of omitted columns are printed below the table.
     """
 
     def __init__(self, table: doc.Table, alternative: "RenderableType | None" = None) -> None:
         self._table, self._instead = table, alternative
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> Iterator[Any]:
-        """Yield the table, its alternative, or a reduced table, depending on the terminal width."""
+        """Yield the table, its alternative or a reduced table, depending on the width."""
         table, width = self._table, options.max_width
         columns = list(range(len(table.columns)))
         layout = _find_layout(table, columns, width)
@@ -104,7 +104,7 @@ class FittedTable:
 
 
 def _reduced_table(table: doc.Table, columns: list[int], width: int) -> Iterator[Any]:
-    """Yield the parts of a table that is too wide for the terminal."""
+    """Yield the reduced table and the text with the omitted columns."""
     constant_columns = _constant_columns(table, columns)
     if constant_columns:
         descriptions = []
@@ -158,7 +158,7 @@ def _stacked_tables(table: doc.Table, columns: Sequence[int], width: int) -> Ite
 
 
 def _constant_columns(table: doc.Table, columns: Sequence[int]) -> list[int]:
-    """Return the columns with equal cells in all rows, if two other columns remain."""
+    """Return the columns whose cells are all equal, if at least two other columns remain."""
     rows = table.rows
     constant = [i for i in columns if all(row.cells[i] == rows[0].cells[i] for row in rows[1:])]
     return constant if len(rows) > 1 and len(columns) - len(constant) > 1 else []
@@ -184,7 +184,7 @@ def _key_columns(table: doc.Table, columns: Sequence[int]) -> list[int]:
 
 
 def _column_name(table: doc.Table, i: int) -> str:
-    """Return the name of a column in a sentence."""
+    """Return the name of a column for a sentence."""
     label = table.columns[i].label
     return label if isinstance(label, str) else label.text
 
@@ -195,7 +195,7 @@ def _find_layout(
 ) -> "_Layout | None":
     """Return the widest layout that fits, or None if no layout fits.
 
-    Names are wrapped only if `can_fold_names` is true.
+    Layouts with wrapped names are allowed only if `can_fold_names` is true.
     """
     has_long_text = any(table.columns[i].kind == "words" for i in columns)
     layout_options = _LAYOUTS_WITH_LONG_TEXT if has_long_text else _LAYOUTS
@@ -211,10 +211,10 @@ def _find_layout(
 
 @dataclass(frozen=True)
 class _Layout:
-    """A layout for some columns of a table.
+    """A layout of a table with the selected columns.
 
-    The `separator` precedes an interval. If `wraps_headers` is true, headers have several lines. If
-    `folds_names` is true, long names have several lines.
+    The `separator` precedes an interval. If `wraps_headers` is true, headers can have several
+    lines. If `folds_names` is true, long names can have several lines.
     """
 
     table: doc.Table
@@ -225,7 +225,7 @@ class _Layout:
 
     @cached_property
     def cells(self) -> "list[list[Line]]":
-        """Cells as lines of text, by row."""
+        """Lines of text of each cell, for each row."""
         rows = self.table.rows
         previous_rows = [None, *rows[:-1]]
         return [
@@ -242,13 +242,13 @@ class _Layout:
 
     @property
     def _n_split_columns(self) -> int:
-        """Number of columns that identify the split of a row."""
+        """Number of columns at the left that identify a row."""
         columns = (self.table.columns[i] for i in self.columns)
         return sum(column.blank_repeats and column.kind == "name" for column in columns)
 
     @cached_property
     def widths(self) -> list[tuple[int, int]]:
-        """Minimum and maximum width of each column."""
+        """Minimum and maximum width of each column, in characters."""
         return [self._column_width_range(position) for position in range(len(self.columns))]
 
     @property
@@ -284,7 +284,7 @@ class _Layout:
         return max(min_width, 1), max(max_width, 1)
 
     def _number_column_width(self, position: int) -> int:
-        """Return the width of a number column in which no number is truncated."""
+        """Return the smallest width of a number column in which no number is truncated."""
         i, header = self.columns[position], self.headers[position].plain
         lines = header.split() if self.wraps_headers else [header]
         for row, cells in zip(self.table.rows, self.cells, strict=False):
@@ -295,7 +295,7 @@ class _Layout:
         return max(map(len, lines), default=1)
 
     def to_rich_table(self, width: int | None) -> "rich_table.Table":
-        """Return the table for a width, or None if the width is not sufficient."""
+        """Return the table with at most the given width, or None if it does not fit."""
         from rich import box
         from rich.table import Table as RichTable
 
@@ -327,7 +327,7 @@ class _Layout:
     def _distribute_width(self, total_width: int) -> list[int]:
         """Return the column widths.
 
-        Columns whose cells have the most lines get the extra width.
+        If there is space, the columns whose cells have the most lines become wider.
         """
         widths = [min_width for min_width, _ in self.widths]
         max_widths = [max_width for _, max_width in self.widths]
@@ -355,7 +355,7 @@ def _repeats_row(table: doc.Table, row: doc.Row, previous: doc.Row) -> bool:
 def _cell_line(
     table: doc.Table, i: int, row: doc.Row, previous: doc.Row | None, separator: str
 ) -> "Line":
-    """Return the content of a cell as text, or empty text for a repeated cell."""
+    """Return the content of a cell as text, or empty text if the cell repeats the cell above."""
     column, cell = table.columns[i], row.cells[i]
     if column.blank_repeats and previous is not None and _repeats_row(table, row, previous):
         return inline("")

@@ -32,7 +32,7 @@ _ROLES: Final[frozenset[doc.Role]] = frozenset({"key", "detail", "interactive"})
 
 
 def html(document: doc.Document) -> str:
-    """Return a page that contains all styles, scripts and figures and loads no other files."""
+    """Return a page with all styles, scripts and figures, which loads no other files."""
     first_screen = list(document.first_screen(_ROLES))
     blocks = list(doc.select_blocks(document.blocks(), _ROLES))
     end_matter = list(document.end_matter())
@@ -87,7 +87,7 @@ def _page_scripts(blocks: Sequence[doc.Block], *, has_charts: bool) -> list[str]
 
 
 def _chart_specs(charts: Iterable[doc.Chart]) -> str:
-    """Return the specifications of the charts as JSON, by the key of the chart."""
+    """Return the specification of each chart as JSON, by the key of the chart."""
     specs = {}
     for chart in charts:
         specs[chart.key] = {"spec": chart.build_spec(), "x": chart.x_field, "y": chart.y_field}
@@ -95,7 +95,7 @@ def _chart_specs(charts: Iterable[doc.Chart]) -> str:
 
 
 def _report_date() -> str:
-    """Return the date in SOURCE_DATE_EPOCH, for reproducible files, or the current date."""
+    """Return the date in the variable SOURCE_DATE_EPOCH, or the current date if it is not set."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     now = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
     return f"{now.day} {now:%B %Y}"
@@ -114,7 +114,7 @@ def _anchors(document: doc.Document) -> Iterator[str]:
 
 
 def link_pages(page_by_address: Mapping[str, doc.Document]) -> dict[str, doc.Document]:
-    """Replace links to anchors on other pages by the addresses of these pages.
+    """Add the address of the page to links whose anchor is on another page.
 
     If several pages have the same anchor, the link leads to the first of these pages.
     """
@@ -150,7 +150,7 @@ def _walk_blocks(blocks: Iterable[doc.Block]) -> Iterator[doc.Block]:
 
 # ------------------------------------------------------------------------------------- templates
 def render_blocks(blocks: Iterable[doc.Block]) -> "Markup":
-    """Render blocks with the template macros that have the names of the block classes."""
+    """Render each block with the template macro that is named after the class of the block."""
     from markupsafe import Markup
 
     macros: Any = environment().get_template("blocks.html").module
@@ -161,7 +161,7 @@ def render_blocks(blocks: Iterable[doc.Block]) -> "Markup":
 
 
 def type_name(value: object) -> str:
-    """Return the name of the type of a value."""
+    """Return the name of the class of a value."""
     return type(value).__name__
 
 
@@ -169,7 +169,7 @@ def type_name(value: object) -> str:
 def environment() -> "Environment":
     """Return the template environment.
 
-    Templates escape all values that are not marked as safe.
+    The templates escape all values, except values that are marked as safe HTML.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -202,7 +202,7 @@ def environment() -> "Environment":
 
 
 def _escape_controls(value: Any) -> Any:
-    """Replace control characters in a string, but not in HTML that is marked as safe."""
+    """Replace control characters in a string. HTML that is marked as safe is unchanged."""
     from markupsafe import Markup
 
     is_safe = not isinstance(value, str) or isinstance(value, Markup)
@@ -214,14 +214,14 @@ def _returning_markup(function: Callable[..., str]) -> "Callable[..., Markup]":
 
 
 def _mark_safe(text: str) -> "Markup":
-    """Mark generated HTML or escaped JSON as safe to prevent a second escape."""
+    """Mark generated HTML or escaped JSON as safe, so that it is not escaped again."""
     from markupsafe import Markup
 
     return Markup(text)  # noqa: S704  never called with an unescaped string of the caller
 
 
 def content_security_policy(styles: str, scripts: str) -> str:
-    """Return a policy that permits only the given styles and scripts, and embedded images."""
+    """Return a content security policy that permits only these styles and scripts."""
     return (
         f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -229,13 +229,13 @@ def content_security_policy(styles: str, scripts: str) -> str:
 
 
 def _csp_hashes(texts: Iterable[str]) -> str:
-    """Return the sources that permit inline scripts or styles with exactly these texts."""
+    """Return the sources of a content security policy for inline scripts or styles."""
     digests = (base64.b64encode(sha256(text.encode()).digest()).decode() for text in texts)
     return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
 
 
 def read_template_file(name: str) -> str:
-    """Return the text of a file in the folder of the templates."""
+    """Return the text of a file in the template folder."""
     return files(_PACKAGE).joinpath("templates", name).read_text(encoding="utf-8")
 
 
@@ -248,17 +248,17 @@ def style_sheet() -> str:
 
 
 def _swatch_rules() -> str:
-    """Return the colors of the swatches of scores in tables."""
+    """Return the CSS rules for the colored marks of scores in tables."""
     return " ".join(f".s{i} {{ background: {css_variable(i)}; }}" for i in range(len(LIGHT)))
 
 
 def score_variables(colors: Iterable[str]) -> str:
-    """Return the colors of the scores as variables of CSS."""
+    """Return CSS variables with the colors of the scores."""
     return " ".join(f"--score-{i}: {color};" for i, color in enumerate(colors))
 
 
 def json_for_script(value: object) -> str:
-    r"""Return JSON that is safe inside a script element.
+    r"""Return JSON that can be embedded in a script element.
 
     Examples
     --------
@@ -274,7 +274,7 @@ def json_for_script(value: object) -> str:
 def _chart_library() -> str:
     """Return the JavaScript library for charts.
 
-    The build of the package creates the file.
+    The file is created when the package is built.
     """
     try:
         return read_template_file("vega.js")
@@ -319,7 +319,7 @@ _MIN_TEXT_SIZE = 11
 def figure_svg(figure: doc.Figure) -> "Markup":
     """Draw a figure as an ``svg`` element without a title, and escape its text.
 
-    The ids in the element start with the key of the figure, so that ids are unique on a page.
+    All ids in the element start with the key of the figure, so they are unique on the page.
     """
     with warnings.catch_warnings():
         # Text is not converted to paths, so missing glyphs in local fonts are irrelevant.
@@ -341,7 +341,7 @@ def figure_svg(figure: doc.Figure) -> "Markup":
 
 
 def _clean_tag(tag: str, key: str, referenced_ids: set[str], smallest_text: float) -> str:
-    """Return an SVG tag with unique ids, fewer digits, and colors of the page."""
+    """Return an SVG tag with unique ids, rounded numbers and the colors of the page."""
     if tag.startswith("<svg"):
         width, height = map(float, _SIZE.findall(tag)[0])
         # A figure scrolls on a screen that is too narrow for text of a legible size.

@@ -135,7 +135,7 @@ class _Latex(TextRenderer):
         return "\n".join([rf"\begin{{{environment}}}", *lines, rf"\end{{{environment}}}"])
 
     def number(self, cell: doc.Number) -> str:
-        """Format a number with its marks, its shade and its annotations."""
+        """Format a number with its marks, its color, and its interval or standard error."""
         text = escape(number_text(cell))
         code = rf"\textbf{{{text}}}" if cell.mark == "best" else text
         if cell.is_second:
@@ -186,7 +186,7 @@ class _Latex(TextRenderer):
         yield "\n".join(lines)
 
     def _header_lines(self, table: doc.Table) -> list[str]:
-        """Return the header row, and above it a row of column groups if there are any."""
+        """Return the header row. If there are column groups, their row is above the header row."""
         headers = " & ".join(label(column.label) for column in table.columns) + r" \\"
         if not table.column_groups:
             return [headers]

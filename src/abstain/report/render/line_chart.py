@@ -1,4 +1,4 @@
-"""Line charts as SVG, which need neither a library nor JavaScript."""
+"""Static line charts as SVG, without JavaScript."""
 
 import math
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def _elements(chart: LineChart) -> Iterator[str]:
 
 
 def _line(line: ChartLine, chart: LineChart) -> str:
-    """Return a line with its dots as a group of SVG elements."""
+    """Return an SVG group with a line and its dots."""
     points = [f"{_x(x)} {_y(y, chart)}" for x, y in zip(line.x, line.y, strict=True)]
     color = css_variable(line.index)
     dashes = "" if dash_pattern(line.index)[1] == 0 else _join(dash_pattern(line.index))
@@ -76,13 +76,13 @@ def _x(value: float) -> str:
 
 
 def _y(value: float, chart: LineChart) -> float:
-    """Return the vertical position of a value, clipped to the end of the axis."""
+    """Return the vertical position of a value. Values outside the axis are drawn at its end."""
     share = min(value / chart.y_max, 1.0)
     return round(_BOTTOM - share * (_BOTTOM - _TOP), 1)
 
 
 def choose_ticks(maximum: float) -> list[float]:
-    """Return round ticks from 0 to at most `maximum`.
+    """Return ticks at round numbers from 0 to at most `maximum`.
 
     Examples
     --------

@@ -52,7 +52,7 @@ class _Markdown(TextRenderer):
         return escape(text)
 
     def span(self, span: doc.Span) -> str:
-        """Format text with a style, as code, or as a link."""
+        """Format text in bold or italics, as code, or as a link."""
         # Backticks and bars cannot be escaped inside code, where a bar would end the table cell.
         if span.kind == "code" and not {"`", "|"} & set(span.text):
             return f"`{escape_control_characters(span.text)}`"
@@ -76,7 +76,7 @@ class _Markdown(TextRenderer):
         return "\n".join(f"- {item}".rstrip() for item in items)
 
     def number(self, cell: doc.Number) -> str:
-        """Format a number with its marks and annotations."""
+        """Format a number with its marks, and its interval or standard error."""
         text = escape(number_text(cell))
         number = f"**{text}**" if cell.mark == "best" else text
         if cell.is_second:
@@ -110,7 +110,7 @@ class _Markdown(TextRenderer):
         yield f"{fence}\n{body}\n{fence}"
 
     def table(self, table: doc.Table) -> Iterator[str]:
-        """Yield the caption, and the rows of the table with cells separated by bars."""
+        """Yield the caption and the rows of the table, in which bars separate the cells."""
         if table.caption:
             yield self.inline(table.caption)
         headers = [self.label(column.label) for column in table.columns]

@@ -1,4 +1,4 @@
-"""Notebook renderer, which writes the summary of a document and one curve as HTML."""
+"""Notebook renderer, which writes a short report with one figure as HTML."""
 
 import base64
 from collections.abc import Iterator, Sequence
@@ -51,7 +51,7 @@ _STYLE: Final = """\
 
 
 def notebook(document: doc.Document) -> str:
-    """Return the summary as one self-contained HTML element in the colors of the notebook."""
+    """Return the short report as one HTML element, in the colors of the notebook."""
     title = f"<p><strong>{inline(document.title)}</strong></p>"
     body = "".join(_Notebook().blocks(document.summary_blocks()))
     light = f".abstain-brief {{ {score_variables(LIGHT)} }}"
@@ -74,7 +74,7 @@ class _Notebook(Renderer):
         yield f'<p class="small">{text}</p>'
 
     def figure(self, block: doc.Figure) -> Iterator[str]:
-        """Yield a small figure as SVG, and a large figure as a PNG image."""
+        """Yield the figure as SVG if it is small, or otherwise as a PNG image."""
         # The ids in an SVG must be unique among all outputs of a notebook.
         content_hash = sha256(block.display.frame().write_csv().encode()).hexdigest()[:12]
         html = str(figure_svg(replace(block, key=f"{block.key}-{content_hash}")))
@@ -106,7 +106,7 @@ class _Notebook(Renderer):
         yield f"<details><summary>{' and '.join(counts)}</summary><ul>{lines}</ul></details>"
 
     def table(self, table: doc.Table) -> Iterator[str]:
-        """Yield the first rows of a table, and the number of remaining rows."""
+        """Yield the first rows of a table, and the number of omitted rows."""
         table = table.summary()
         classes = [' class="num"' if column.kind == "number" else "" for column in table.columns]
         headers = ""

@@ -11,8 +11,8 @@ from abstain.report.formatting import format_interval
 class Renderer:
     """A renderer with a method for each type of block that it writes.
 
-    The name of a method is the lower-case name of the type, such as `table`, and the method yields
-    parts of the output. Blocks without a method, such as controls of a page, are omitted.
+    The method has the name of the type in lower case, such as `table`, and yields the text of the
+    block. Blocks of other types, such as the controls of a page, are omitted.
     """
 
     #: Roles of the blocks that are written.
@@ -60,10 +60,10 @@ class TextRenderer(Renderer, ABC):
 
     @abstractmethod
     def number(self, cell: doc.Number) -> str:
-        """Format a number with its marks and annotations."""
+        """Format a number with its marks, and its interval or standard error."""
 
     def inline(self, text: doc.Text) -> str:
-        """Format inline text with all special characters escaped."""
+        """Format inline text, in which all special characters are escaped."""
         if isinstance(text, tuple):
             return "".join(map(self.inline, text))
         return self.escape(text) if isinstance(text, str) else self.span(text)

@@ -1,4 +1,4 @@
-"""Terminal renderer, which fits the summary of a document to the width of the terminal."""
+"""Terminal renderer, which writes a short report that fits the width of the terminal."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -24,7 +24,7 @@ _STYLE_BY_KIND: Final = {
 
 
 def terminal(document: doc.Document) -> "RenderableType":
-    """Return the summary of a document as a Rich renderable."""
+    """Return the short report of a document as a renderable of the library rich."""
     from rich.console import Group
 
     return Group(*_Terminal().blocks(document.summary_blocks()))
@@ -32,7 +32,7 @@ def terminal(document: doc.Document) -> "RenderableType":
 
 class _Terminal(Renderer):
     def blocks(self, blocks: Iterable[doc.Block]) -> Iterator[Any]:
-        """Yield blocks, with an empty line around each table."""
+        """Yield blocks, with an empty line before and after each table."""
         previous: doc.Block | None = None
         for block in blocks:
             if previous and doc.Table in {type(previous), type(block)}:
@@ -61,7 +61,7 @@ class _Terminal(Renderer):
         yield from (inline(block.summary, "bold"), *self.blocks(block.blocks), inline(""))
 
     def findings(self, block: doc.Findings) -> Iterator[Any]:
-        """Yield the first warnings and notes, or all of them if the block is complete."""
+        """Yield the first warnings and notes, or all of them if `is_complete` is true."""
         if block.is_complete:
             for group in block.remarks:
                 for remark in (group, *group.similar):
@@ -70,7 +70,8 @@ class _Terminal(Renderer):
         yield from map(_remark, block.remarks[:_MAX_FINDINGS])
         n_remaining = len(block.remarks) - _MAX_FINDINGS
         if n_remaining > 0:
-            yield inline(f"{n_remaining} more notes are in the report.", "dim")
+            notes = "1 more note is" if n_remaining == 1 else f"{n_remaining} more notes are"
+            yield inline(f"{notes} in the report.", "dim")
 
     def table(self, table: doc.Table) -> Iterator[Any]:
         from rich.console import Group
@@ -83,7 +84,7 @@ class _Terminal(Renderer):
 
 
 def _remark(remark: doc.Remark) -> "Line":
-    """Return a warning or note as a line, with the number of similar remarks."""
+    """Return a line with a warning or note, and with the number of similar notes."""
     is_warning = remark.level == "warning"
     line = inline("")
     line.append("Warning: " if is_warning else "Note: ", "bold yellow" if is_warning else "bold")

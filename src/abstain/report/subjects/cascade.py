@@ -73,7 +73,7 @@ def cascade_document(checks: CascadeChecks, options: doc.ReportOptions) -> doc.D
 
 
 def _key_numbers(checks: CascadeChecks) -> Iterator[doc.KeyNumber]:
-    """Yield the key numbers for the only data set or for the calibration data."""
+    """Yield the key numbers of the only data set, or those of the calibration data."""
     # The first row contains the results on the calibration data.
     row = checks.rows()[0]
     detail = "calibration data, optimistic"
@@ -95,14 +95,14 @@ def _key_numbers(checks: CascadeChecks) -> Iterator[doc.KeyNumber]:
 
 
 def _format_row_interval(row: dict[str, Any], name: str, number_format: doc.NumberFormat) -> str:
-    """Format the interval of a quantity, or return an empty string without an interval."""
+    """Format the interval of a quantity, or return an empty string if there is none."""
     low = row.get(f"{name}_low", doc.NAN)
     high = row.get(f"{name}_high", doc.NAN)
     return format_interval(low, high, number_format)
 
 
 def _overview(checks: CascadeChecks) -> Iterator[doc.Block]:
-    """Yield the results of the checks and the path of 1,000 samples as table and figure."""
+    """Yield the check results, and a table and a figure of the path of 1,000 samples."""
     first = next(iter(checks.checks), None)
     display = CascadePathDisplay.from_checks(checks, first)
     figure = doc.Figure("cascade-path", display.title, display)
@@ -111,7 +111,7 @@ def _overview(checks: CascadeChecks) -> Iterator[doc.Block]:
 
 
 def _path_table(checks: CascadeChecks, check: RuleCheck | None) -> doc.Table:
-    """Return the expected counts and costs at each stage for 1,000 samples."""
+    """Return a table of the expected counts and costs of 1,000 samples at each stage."""
     name = "the calibration data" if check is None else check.name
     path = checks.path(check, n=_N_PATH)
     has_losses = any(not math.isnan(stage.n_wrong) and stage.n_answered for stage in path)
@@ -157,7 +157,7 @@ def _check_sentences(checks: CascadeChecks) -> list[str]:
 
 
 def cascade_figures(checks: CascadeChecks) -> list[tuple[str, CascadeDisplay]]:
-    """Return the name and the display of the figure, if calibration data are available."""
+    """Return the name and the display of the figure, or nothing without calibration data."""
     display = CascadeDisplay.from_checks(checks)
     return [("cascade", display)] if checks.frontier is not None else []
 
@@ -186,14 +186,14 @@ def _blocks(checks: CascadeChecks) -> list[doc.Block]:
 
 
 def _other_paths(checks: CascadeChecks) -> Iterator[doc.Section]:
-    """Yield a section with the path tables of the data sets after the first."""
+    """Yield a section with a path table for each data set, except the first data set."""
     tables = tuple(_path_table(checks, check) for check in checks.checks[1:_MAX_PATHS])
     if tables:
         yield doc.Section("paths", "Paths on other data", tables, nav_title="Paths")
 
 
 def _stages_table(checks: CascadeChecks) -> doc.Table:
-    """Return a table with the threshold, the cost and the shares of answers of each stage."""
+    """Return a table with the threshold, the cost and the share of answers of each stage."""
     cascade = checks.cascade
     # The person is the last stage and has no threshold.
     costs = [stage.cost for stage in cascade.stages]
@@ -284,7 +284,7 @@ def _results_table(checks: CascadeChecks) -> doc.Table:
 
 
 def _results_row(row: dict[str, Any], *, has_daily_limit: bool) -> doc.Row:
-    """Return the row of a data set.
+    """Return the table row of a data set.
 
     The row of the calibration data is highlighted.
     """
@@ -322,7 +322,7 @@ _REMEDIES: Final = (
 
 
 def _answer_sentences(checks: CascadeChecks) -> list[str]:
-    """Describe the stages, or the reason for missing thresholds."""
+    """Describe the stages, or the reason why there are no thresholds."""
     cascade, plan = checks.cascade, checks.cascade.plan
     if not cascade.attainable:
         target = _target_clause(plan, binary=checks.is_binary)
@@ -358,7 +358,7 @@ def _guarantee_sentences(checks: CascadeChecks) -> list[str]:
 
 
 def _stages_sentence(cascade: Cascade) -> str:
-    """Return the sentence that states which samples each stage answers."""
+    """Return a sentence that states which samples each stage answers."""
     clauses: list[str] = []
     for stage in cascade.stages:
         if stage.answers == "none":
@@ -382,14 +382,14 @@ def _stages_sentence(cascade: Cascade) -> str:
 
 
 def _format_threshold(stage: CascadeStage) -> str:
-    """Format a threshold with nine digits, to distinguish neighboring thresholds."""
+    """Format a threshold with nine digits, so that similar thresholds have different texts."""
     if stage.threshold is None:
         return "answers all" if stage.answers == "all" else "not run"
     return f"{stage.threshold:.9g}"
 
 
 def _target_clause(plan: CascadePlan, *, binary: bool) -> str:
-    """Return the maximum risk and the capacity of the person as a clause."""
+    """Return a clause with the maximum risk and the maximum share of samples for the person."""
     if binary:
         risk = f"at most {format_percent(plan.max_risk)} of all answers are wrong"
     else:

@@ -63,7 +63,7 @@ def monitor_document(monitor: Monitor, options: doc.ReportOptions) -> doc.Docume
 
 
 def _alarm_sentences(monitor: Monitor) -> Iterator[str]:
-    """Yield a sentence for each active alarm, or the sentence that there is no alarm."""
+    """Yield a sentence for each active alarm, or one sentence if there is no alarm."""
     standing = monitor.active_alarms
     if not standing:
         yield (
@@ -77,7 +77,7 @@ def _alarm_sentences(monitor: Monitor) -> Iterator[str]:
 
 
 def _recent_sentences(monitor: Monitor) -> Iterator[str]:
-    """Explain why there is no alarm although a recent value is outside the limits."""
+    """Return a sentence on why a recent value outside the limits did not cause an alarm."""
     for row in monitor.rows():
         if row["is_recent_outside"] and row["state"] == "quiet":
             limits = _limits_in_percent(row["allowed_low"], row["allowed_high"])
@@ -95,7 +95,7 @@ def _format_evidence(row: dict[str, Any]) -> str:
 
 
 def _key_numbers(monitor: Monitor) -> Iterator[doc.KeyNumber]:
-    """Yield the overall and the recent values, and the strongest evidence."""
+    """Yield the overall value, the recent value and the strongest evidence for a violation."""
     yield doc.KeyNumber("Predictions", format_count(monitor.predictions))
     names = {"coverage": "Answered", "risk": "Risk of the answers"}
     for row in monitor.rows():
@@ -116,9 +116,9 @@ def _key_numbers(monitor: Monitor) -> Iterator[doc.KeyNumber]:
 
 
 def _overview(monitor: Monitor) -> Iterator[doc.Block]:
-    """Yield the tests beside the figure of the risk.
+    """Yield the table of the tests and the figure of the risk.
 
-    Without labels, the figure shows the coverage.
+    If there are no labels, the figure shows the coverage instead of the risk.
     """
     blocks: list[doc.Block] = [_tests_table(monitor), *_risk_estimates_table(monitor)]
     if monitor.alarms:
@@ -137,7 +137,7 @@ def _format_predictions(number: int) -> str:
 
 
 def _facts(monitor: Monitor, source: str) -> Iterator[tuple[str, str]]:
-    """Yield the rule, the stream and the settings of the tests."""
+    """Yield the properties of the rule, of the stream and of the tests."""
     plan, observations = monitor.plan, monitor.state
     yield "Rule", f"answer if the confidence is at least {plan.rule.threshold:.6g}"
     yield "Stream", source
@@ -153,7 +153,7 @@ def _facts(monitor: Monitor, source: str) -> Iterator[tuple[str, str]]:
 
 
 def _notes(monitor: Monitor) -> Iterator[str]:
-    """Yield notes on unused tests and on ignored predictions and labels."""
+    """Yield notes on tests that were not used, and on ignored predictions and labels."""
     counts, plan = monitor.state.counts, monitor.plan
     for name, reason in _REASON_BY_UNUSED_TEST.items():
         if name not in plan.watched:
@@ -242,7 +242,7 @@ def _optional_number(
 
 
 def _risk_estimates_table(monitor: Monitor) -> Iterator[doc.Block]:
-    """Yield the table of the risk that is estimated from the requested labels."""
+    """Yield a table of the risk, estimated from the requested labels."""
     estimates = monitor.estimate()
     if estimates is None:
         return
@@ -339,7 +339,7 @@ def _values_of(points: Sequence[Mapping[str, float]], name: str) -> tuple[float,
 
 
 def _overall_and_recent(points: Sequence[Mapping[str, float]], name: str) -> list[Series]:
-    """Return the line of the mean since the start with its band, and that of recent means."""
+    """Return two lines: the mean since the start with its band, and the recent mean."""
     times = _values_of(points, "events")
     low = _values_of(points, f"{name}_low")
     high = _values_of(points, f"{name}_high")

@@ -1,1 +1,1 @@
-"""Read evaluation logs of language models without the programs that wrote them."""
+"""Readers of evaluation logs of language models."""

@@ -1,4 +1,4 @@
-"""Convert the graded answers in a log of a language model to a table."""
+"""Conversion of graded answers of a language model to a table."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,9 +47,9 @@ def to_float(value: object) -> float | None:
 
 
 def scalar_fields(fields: object, prefix: str) -> dict[str, Scalar]:
-    """Return the fields of a record that are texts or numbers.
+    """Return the fields of a record whose values are texts or numbers.
 
-    The names of the fields start with the prefix.
+    The prefix is added to the names of the fields.
     """
     scalars: dict[str, Scalar] = {}
     for name, value in fields.items() if isinstance(fields, dict) else ():
@@ -65,7 +65,7 @@ def answer_table(
 ) -> DataTable:
     """Return a table of answers.
 
-    The table declares which columns contain grades and confidences.
+    The table states which columns are grades and confidences.
     """
     import polars as pl
 
@@ -108,7 +108,7 @@ def answer_table(
 
 
 def _distinct_keys(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the keys of all records in order of first appearance."""
+    """Return the keys that occur in the records, in order of first appearance."""
     keys: dict[str, None] = {}
     for record in records:
         keys |= dict.fromkeys(record)
@@ -121,7 +121,7 @@ def _get_confidence(answer: LoggedAnswer, name: str) -> float | None:
 
 
 def _get_grade(answer: LoggedAnswer, name: str) -> float | None:
-    """Return a grade. A refusal without a grade has grade 0."""
+    """Return a grade. The grade of a refusal without a grade is 0."""
     grade = answer.grades.get(name)
     if grade is not None and not math.isnan(grade):
         return grade
@@ -139,7 +139,7 @@ def _notes_on_confidence(names: tuple[str, ...]) -> list[str]:
 
 
 def _notes_on_ungraded_answers(answers: Sequence[LoggedAnswer], names: Sequence[str]) -> list[str]:
-    """Return a note for each grade that some answers do not have."""
+    """Return a note for each kind of grade that is missing for some answers."""
     answers_with_grades = [answer for answer in answers if answer.grades]
     notes = []
     for name in names:
@@ -164,7 +164,7 @@ _WITHOUT_GRADE: Final = frozenset({"grader_failed", "scoring_failed"})
 def reason_of(reason: Any, metadata: Any) -> str | None:
     """Return the reason for a score.
 
-    Logs before Inspect 0.3.245 store the reason in the metadata.
+    In logs of Inspect before 0.3.245, the reason is in the metadata.
     """
     if reason is None and isinstance(metadata, Mapping):
         reason = metadata.get("unscored_reason")
@@ -172,12 +172,12 @@ def reason_of(reason: Any, metadata: Any) -> str | None:
 
 
 def is_refusal(value: Any, reason: str | None) -> bool:
-    """Return whether a score records that the model gave no answer."""
+    """Return whether a score states that the model gave no answer."""
     return value == _NO_ANSWER or reason in _WITHOUT_ANSWER
 
 
 def is_ungraded(reason: str | None) -> bool:
-    """Return whether an answer has no grade because the grader or the scorer failed."""
+    """Return whether the grade is missing because the grader or the scorer failed."""
     return reason in _WITHOUT_GRADE
 
 
@@ -197,8 +197,8 @@ def token_confidences(logprobs: Sequence[float]) -> dict[str, float]:
 def choice_confidences(logprobs: Sequence[float]) -> dict[str, float]:
     """Return the probability of the best choice and its margin to the second best choice.
 
-    The probabilities of the choices are normalized. The margin is a difference of
-    log-probabilities. The result is empty if there are fewer than two choices.
+    The probabilities of the choices are normalized. The margin is the difference between the two
+    log-probabilities. If there are fewer than two choices, the result is empty.
     """
     descending = np.sort(np.asarray(logprobs, dtype=np.float64))[::-1]
     if descending.size < 2 or not np.isfinite(descending[0]):

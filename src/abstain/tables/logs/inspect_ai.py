@@ -1,4 +1,4 @@
-"""Read logs of Inspect (inspect_ai), which are ZIP archives (`.eval`) or JSON files."""
+"""Reader of logs of Inspect (inspect_ai), which are ZIP archives (`.eval`) or JSON files."""
 
 import os
 import zipfile
@@ -59,7 +59,7 @@ def read_log(log: Mapping[str, Any], source: str) -> DataTable:
 
 
 def _make_table(answers: list[LoggedAnswer], source: str) -> DataTable:
-    """Return a table of the answers, with notes on unfinished samples and repetitions."""
+    """Return a table of the answers, with notes on unfinished samples and repeated samples."""
     notes = []
     n_ungraded = sum(not answer.grades for answer in answers)
     if n_ungraded:
@@ -75,7 +75,7 @@ def _make_table(answers: list[LoggedAnswer], source: str) -> DataTable:
 
 # ------------------------------------------------------------------------------------ archive
 def _read_archive(path: Path) -> Iterator[LoggedAnswer]:
-    """Yield the answers of an archive, with one sample in memory at a time."""
+    """Yield the answers of an archive, which are read one sample at a time."""
     with (
         open_regular_file(path) as file,
         library_errors_as_format_errors(path.name, "a log of Inspect"),
@@ -112,7 +112,7 @@ def _read_member(
 
 
 def _read_zstandard_member(file: IO[bytes], member: zipfile.ZipInfo, source: str) -> bytes:
-    """Read a member with Zstandard compression, and verify its checksum."""
+    """Read a member that is compressed with Zstandard, and verify its checksum."""
     file.seek(member.header_offset)
     header = file.read(_LOCAL_HEADER_BYTES)
     name_length = int.from_bytes(header[_NAME_LENGTH], "little")
@@ -162,7 +162,7 @@ def _parse_sample(sample: Any, source: str) -> LoggedAnswer:
 
 
 def _parse_score(scorer: str, score: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the grades of a score and the confidence in its metadata, by name."""
+    """Return the grades of a score, and the confidence in its metadata, by name."""
     value = score.get("value")
     values = {scorer: value}
     if isinstance(value, dict):
@@ -184,7 +184,7 @@ def _get_reason(score: Any) -> str | None:
 
 
 def _has_refusal_text(choice: Mapping[str, Any]) -> bool:
-    """Return whether the provider marked a part of the answer as a refusal."""
+    """Return whether the model provider marked part of the answer as a refusal."""
     content = _as_dict(choice.get("message")).get("content")
     blocks = content if isinstance(content, list) else []
     return any(_as_dict(block).get("refusal") is True for block in blocks)
@@ -228,9 +228,9 @@ _UNUSED_CHARACTER: Final = "\x1f"
 
 
 def max_decompressed_bytes(compressed: bytes) -> int:
-    """Return an upper bound of the decompressed size.
+    """Return an upper bound of the size after decompression.
 
-    The size that the archive states may be wrong.
+    The size in the archive itself may be wrong.
     """
     position = max_bytes = 0
     while position < len(compressed):
@@ -257,7 +257,7 @@ def max_decompressed_bytes(compressed: bytes) -> int:
 
 
 def decompress_text(compressed: bytes) -> bytes:
-    """Decompress a JSON text with polars, whose CSV reader supports Zstandard."""
+    """Decompress a JSON text with the CSV reader of polars, which supports Zstandard."""
     import polars as pl
 
     lines = pl.read_csv(

@@ -30,7 +30,7 @@ _NO_ANSWER: Final = "[invalid]"
 def make_table(rows: Iterable[Mapping[str, Any]], source: str) -> DataTable:
     """Return a table with a row per question.
 
-    The table has a column of grades for each metric and filter.
+    There is a column of grades for each metric and filter.
     """
     rows_by_question: dict[str, list[Mapping[str, Any]]] = {}
     for line_number, row in enumerate(rows, start=1):
@@ -54,7 +54,7 @@ def _get_filter(row: Mapping[str, Any]) -> str:
 
 
 def _parse_question(rows: list[Mapping[str, Any]], *, has_filters: bool) -> LoggedAnswer:
-    """Return the answer to one question, which has a row in `rows` for each filter."""
+    """Return the answer to one question from its rows, of which there is one for each filter."""
     first_row = rows[0]
     attributes = {"id": str(first_row["doc_id"]), **scalar_fields(first_row["doc"], "doc")}
     grades: dict[str, float | None] = {}
@@ -87,9 +87,9 @@ def _is_refusal(row: Mapping[str, Any]) -> bool:
 
 
 def _log_likelihoods(responses: Any) -> list[float]:
-    """Return the log-likelihood of each choice, or an empty result if the responses are texts.
+    """Return the log-likelihood of each choice, or an empty list if the responses are texts.
 
-    A single log-likelihood belongs to the target, so it is not a confidence in an answer.
+    A single log-likelihood is that of the correct answer, so it is not a confidence.
     """
     log_likelihoods: list[float] = []
     for samples in responses if isinstance(responses, list) else ():

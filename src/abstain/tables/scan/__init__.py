@@ -1,4 +1,4 @@
-"""Read predictions in batches from files that do not fit in memory."""
+"""Readers that read predictions in batches from files that do not fit in memory."""
 
 from abstain.tables.scan.scan import PredictionScan as PredictionScan
 from abstain.tables.scan.scan import ScannedBatch as ScannedBatch

@@ -1,4 +1,4 @@
-"""Find the rows of a table that cannot be read."""
+"""Search for the rows of a table that cannot be read."""
 
 from collections.abc import Callable
 
@@ -16,9 +16,10 @@ _MIN_TRIALS, _ROWS_PER_TRIAL = 400, 20
 def find_bad_rows(build: Callable[[DataTable], Reading], table: DataTable) -> tuple[BoolArray, str]:
     """Return a mask of the rows that raise an error, and a remark.
 
-    The table must contain such a row. The search halves ranges of rows that raise an error. If many
-    rows are invalid, the search stops early and marks all rows of the remaining ranges. The remark
-    then states the number of these rows; otherwise, it is empty.
+    The table must contain at least one such row. The function repeatedly divides ranges of rows
+    that raise an error into halves. If many rows are invalid, it stops early and marks all rows of
+    the remaining ranges. In this case, the remark states the number of these rows. Otherwise, the
+    remark is empty.
     """
 
     def fails(start: int, stop: int) -> bool:

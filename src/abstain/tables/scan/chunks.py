@@ -1,7 +1,7 @@
-"""Divide a file into chunks that fit in memory, such as row groups or blocks of lines.
+"""Division of a file into chunks that fit in memory, such as row groups or blocks of lines.
 
 A `FileChunk` contains only a position in the file, so it can be sent to another process. The chunks
-of a file are in order and cover the complete file.
+are in the order of the file and cover the complete file.
 """
 
 import io
@@ -80,16 +80,16 @@ class FileChunk:
 
     @property
     def size(self) -> int:
-        """Number of bytes of a chunk of text, or number of rows of another chunk."""
+        """Size of the chunk: the number of bytes for text, and the number of rows otherwise."""
         return self.stop - self.start
 
     @property
     def n_rows(self) -> int:
-        """Number of rows of the chunk, or -1 for text, whose lines are not counted."""
+        """Number of rows of the chunk, or -1 for a chunk of text, whose lines are not counted."""
         return -1 if _format_of(self.path) in {"csv", "json lines"} else self.size
 
     def open(self) -> DataTable:
-        """Open the chunk as a table that reads only the requested columns."""
+        """Open the chunk as a table. Columns are read only if they are requested."""
         file_format = _format_of(self.path)
         if file_format == "csv":
             table = read_csv_block(self.path, self._read_bytes(), self.source)
@@ -123,7 +123,7 @@ def _format_of(path: Path) -> Literal["csv", "json lines", "indexed rows", "npz"
 
 
 def chunk_size_limits() -> list[int]:
-    """Return the limits for the size of a chunk."""
+    """Return the limits of the sizes of chunks."""
     return [_TEXT_CHUNK_BYTES, _CHUNK_BYTES, _MIN_ROWS, _MAX_ROWS]
 
 
@@ -174,7 +174,7 @@ def _divide_text(
 def _find_chunk_end(
     file: IO[bytes], start: int, path: Path, find_last_line_end: Callable[[bytes], tuple[int, int]]
 ) -> tuple[int, int]:
-    """Return the end of the chunk that begins at `start`, and the number of lines in the chunk."""
+    """Return the end of the chunk that begins at `start`, and its number of lines."""
     length, size = _TEXT_CHUNK_BYTES, file_size(path)
     while True:
         file.seek(start)
@@ -267,7 +267,7 @@ def _divide_rows(
 
 
 def _open_npz(chunk: FileChunk) -> DataTable:
-    """Open a range of rows of an archive. Arrays that are not compressed are memory-mapped."""
+    """Open a range of rows of an archive. Uncompressed arrays are memory-mapped."""
     table = open_table(chunk.path)
     status = chunk.path.stat()
     state = (status.st_ino, status.st_size, status.st_mtime_ns)
@@ -286,9 +286,9 @@ def _open_npz(chunk: FileChunk) -> DataTable:
 
 @lru_cache(maxsize=8)
 def _memory_mapped_array(path: Path, name: str, state: tuple[int, int, int]) -> np.ndarray:
-    """Return an array of an archive, which is memory-mapped unless it is compressed.
+    """Return an array of an archive. Uncompressed arrays are memory-mapped.
 
-    The `state` of the file is a key of the cache, so a changed file is read again.
+    Results are cached by the `state` of the file, so a changed file is read again.
     """
     _verify_checksum(path, name, state)
     return Archive(path).memory_map(name)
@@ -296,6 +296,6 @@ def _memory_mapped_array(path: Path, name: str, state: tuple[int, int, int]) -> 
 
 @lru_cache(maxsize=1 << 12)
 def _verify_checksum(path: Path, name: str, state: tuple[int, int, int]) -> None:
-    """Verify the checksum of an array, once for all chunks of the file."""
+    """Verify the checksum of an array. It is verified only once for all chunks of the file."""
     del state
     Archive(path).verify(name)

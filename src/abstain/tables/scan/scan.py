@@ -1,4 +1,4 @@
-"""Read predictions that do not fit in memory in batches."""
+"""Reader for predictions that do not fit in memory, which reads them in batches."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -38,7 +38,7 @@ _OPTION_NAMES = tuple(option_field.name for option_field in fields(ReadingOption
 
 @dataclass(frozen=True)
 class _ReferenceFile:
-    """The first file with rows, which determines the selected columns of all files."""
+    """The first file that has rows. It determines the selected columns of all files."""
 
     path: Path
     selection: ColumnSelection
@@ -49,7 +49,7 @@ class _ReferenceFile:
 
 @dataclass(frozen=True)
 class Skipped:
-    """Rows or a file that were skipped, and the reason.
+    """A record of skipped rows, or of a skipped file, with the reason.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class ScannedBatch:
 
 @dataclass(frozen=True, eq=False)
 class PredictionScan:
-    r"""Predictions in files that are read in batches. `scan_predictions` returns this object.
+    r"""Predictions that are read from files in batches. `scan_predictions` returns this object.
 
     Attributes
     ----------
@@ -137,9 +137,9 @@ class PredictionScan:
         return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names):,} files)"
 
     def identity(self) -> dict[str, Any]:
-        """Return values that change if a file or an option changes.
+        """Return a description of the files and options, to identify them in a checkpoint.
 
-        Saved checkpoints contain these keys, so the keys must not be renamed.
+        The keys must not be renamed, because saved checkpoints contain them.
         """
         options: dict[str, Any] = {"skip_bad": self.skip_bad, "by_file": self.by_file}
         for name in _OPTION_NAMES:
@@ -185,8 +185,8 @@ class PredictionScan:
     def _read(self, chunk: FileChunk, open_chunk: Callable[[], DataTable]) -> ScannedBatch:
         """Read one chunk.
 
-        A chunk without a valid row is skipped. With `skip_bad`, a chunk that raises an error is
-        skipped too.
+        Chunks without a valid row are skipped. If `skip_bad` is true, chunks that raise an error
+        are skipped too.
         """
         try:
             table = open_chunk()
@@ -267,14 +267,15 @@ def scan_predictions(
 ) -> PredictionScan:
     r"""Prepare to read predictions in batches from files that do not fit in memory.
 
-    All files belong to one set of predictions. The first file determines the columns by the rules
-    of `read_predictions`. Every other file must have these columns.
+    All files belong to one set of predictions. The columns are selected from the first file, in the
+    same way as by `read_predictions`. Every other file must have these columns.
 
     Parameters
     ----------
     source : path, pattern, folder, list of these, or dask dataframe
         Files in the formats of `read_predictions`. The files of a folder or of a pattern such as
-        ``big/*.parquet`` are sorted by name. Dask workers read the partitions of a dataframe.
+        ``big/*.parquet`` are sorted by name. Partitions of a dataframe are read by the Dask
+        workers.
     label, prediction, confidence, logits, probabilities : str or sequence of str, optional
         See `read_predictions`.
     by : str or sequence of str, optional
@@ -356,7 +357,7 @@ def table_from_frame(frame: Any, source: str) -> DataTable:
 
 
 def _scan_frame(frame: Any, options: ReadingOptions, *, skip_bad: bool) -> PredictionScan:
-    """Select the columns from the first row of a dask dataframe."""
+    """Select columns, based on the first row of a dask dataframe."""
     first_row = frame.head(1, npartitions=-1, compute=True)
     selection = select_columns(table_from_frame(first_row, FRAME), options)
     frame = frame[list(dict.fromkeys(selection.names()))]
@@ -366,7 +367,7 @@ def _scan_frame(frame: Any, options: ReadingOptions, *, skip_bad: bool) -> Predi
 def _scan_files(
     paths: Sequence[Path], options: ReadingOptions, *, skip_bad: bool
 ) -> PredictionScan:
-    """Select the columns from the first file with rows, and check the other files."""
+    """Select columns, based on the first file that has rows, and check the other files."""
     by_file = FILENAME in options.by
     options = replace(options, by=tuple(name for name in options.by if name != FILENAME))
     reference: _ReferenceFile | None = None
@@ -403,7 +404,7 @@ def _scan_files(
 
 
 def _inspect_file(path: Path, options: ReadingOptions) -> _ReferenceFile | None:
-    """Select the columns from the first chunk of a file, or return None for a file without rows."""
+    """Select columns, based on the first chunk of a file, or return None if it has no rows."""
     chunk = next(iter_chunks(path), None)
     if chunk is None:
         return None

@@ -1,4 +1,4 @@
-"""Find the files of one set of predictions from paths, patterns and folders."""
+"""Search for the files of one set of predictions in paths, patterns and folders."""
 
 import glob
 import os
@@ -64,9 +64,9 @@ def _readable_files(folder: Path) -> list[Path]:
 
 
 def _files_of_match(match: Path) -> list[Path]:
-    """Return a file in a list, or the files in a folder.
+    """Return a list with the file, or with the files in a folder.
 
-    Spark writes folders that have the suffix of a file.
+    A folder may have the suffix of a file, as the folders that Spark writes.
     """
     if match.is_file():
         return [match]
@@ -112,7 +112,7 @@ def file_labels(paths: Iterable[Path]) -> dict[Path, str]:
 def file_states(paths: Iterable[Path]) -> list[list[Any]]:
     """Return the path, size and modification time of each file.
 
-    A program can compare these values to detect changed files.
+    These values change if a file changes.
     """
     return [[str(path), file_size(path), path.stat().st_mtime_ns] for path in paths]
 
@@ -129,8 +129,8 @@ _KIND_LABELS = {
 def column_kinds(path: Path) -> Mapping[str, str]:
     """Return a description of each column, such as "numbers" or "text".
 
-    A description is empty if it would require reading rows, as for CSV files and columns of type
-    null. The mapping is empty if the format has no list of columns.
+    If the contents are unknown without reading rows, as in CSV files, the description is empty. If
+    the file format has no list of columns, the mapping is empty.
     """
     suffix = path.suffix.lower()
     if suffix in {".csv", ".tsv"}:
@@ -151,7 +151,7 @@ def column_kinds(path: Path) -> Mapping[str, str]:
 def check_same_columns(
     path: Path, names: Iterable[str], reference: Path, reference_kinds: Mapping[str, str]
 ) -> None:
-    """Raise an error unless the selected columns have the same contents as in `reference`."""
+    """Raise an error unless the selected columns have the same types as in `reference`."""
     kinds = reference_kinds if path == reference else column_kinds(path)
     for name in names:
         if kinds and name not in kinds:

@@ -61,8 +61,7 @@ class CascadeData:
         names : sequence of str
             Names of the stages.
         confidences, losses : sequence of array of shape (n,)
-            The arrays of each stage. Without `losses`, the data determine which stage answers a
-            sample, but no risk and no cost.
+            The arrays of each stage. Without `losses`, the risk and the cost cannot be computed.
         person : array of shape (n,), or float
             Loss of each answer of the person, or their mean loss.
 
@@ -108,7 +107,7 @@ class CascadeData:
         return all(bool(((x == 0) | (x == 1)).all()) for x in self.required_losses)
 
     def subset(self, rows: Array) -> "CascadeData":
-        """Return the samples with these indices or in this mask."""
+        """Return the samples that an index array or a mask selects."""
         losses = None if self.losses is None else tuple(x[rows] for x in self.losses)
         return replace(self, confidences=tuple(x[rows] for x in self.confidences), losses=losses)
 
@@ -139,7 +138,7 @@ def check_decisions(
     name: str = "",
     level: float = 0.95,
 ) -> RuleCheck:
-    """Measure the performance of a cascade on other data and decide whether its limits hold.
+    """Measure the performance of a cascade on other data, and check whether its limits hold.
 
     Parameters
     ----------
@@ -158,7 +157,8 @@ def check_decisions(
     Returns
     -------
     RuleCheck
-        Shares, risks and cost with intervals, and verdicts.
+        The share and the risk of each stage, the total risk, the load and the cost, with
+        intervals, and the verdicts about the limits.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def check_decisions(
 def _check_stages(
     cascade: Cascade, answered: IntArray, samples: AcceptedLosses
 ) -> tuple[StageCheck, ...]:
-    """Return the share and the risk of the answers of each stage and of the person."""
+    """Return the share of answers and the risk of each stage and of the person."""
     stages = []
     for index, name in enumerate(cascade.names):
         is_answered = answered == index
@@ -225,7 +225,7 @@ def _check_stages(
 def _check_load(
     cascade: Cascade, answered: IntArray, samples: AcceptedLosses, joint_samples: AcceptedLosses
 ) -> LoadCheck:
-    """Return the share of reviews and the cost; `joint_samples` have the level of the share."""
+    """Return the share of reviewed samples and the mean cost, each with an interval."""
     plan = cascade.plan
     is_reviewed = answered == len(cascade.stages)
     reviews, reviews_interval = share_with_interval(joint_samples, is_reviewed)
@@ -245,7 +245,7 @@ def _check_load(
 def _mean_cost(
     cascade: Cascade, answered: IntArray, samples: AcceptedLosses
 ) -> tuple[float, Interval]:
-    """Return the mean cost of a sample; NaN if errors have a cost and losses are unknown."""
+    """Return the mean cost of a sample, or NaN if errors have a cost and losses are unknown."""
     error_cost = cascade.plan.error_cost
     costs = np.asarray(cascade.costs(answered), dtype=np.float64)
     if samples.loss is not None:

@@ -1,4 +1,4 @@
-"""Records of a cascade, its stages and its plan, and the answering stage of each sample."""
+"""Define a cascade, its stages and its plan, and find the stage that answers each sample."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -29,7 +29,7 @@ from abstain.typing import AnyArray, Array, BoolArray, IntArray, Scale
 
 
 def daily_share(reviews: float, arrivals: int, *, overflow: float = 0.05) -> float:
-    """Compute the largest share of reviewed samples that rarely exceeds a daily capacity.
+    """Compute the largest share of reviews for which a daily capacity is rarely exceeded.
 
     Answers: if people can review 40 of the 400 cases of a day, which share of cases can require a
     review so that more than 40 reviews occur on at most 5% of the days?
@@ -46,8 +46,8 @@ def daily_share(reviews: float, arrivals: int, *, overflow: float = 0.05) -> flo
     Returns
     -------
     float
-        The share p with P(Bin(arrivals, p) > reviews) = overflow, or 1 if people can review all
-        samples. The share is below reviews / arrivals if `overflow` is below a half.
+        The share p with P(Bin(arrivals, p) > reviews) = overflow, or 1 if `reviews` equals
+        `arrivals`. The share is below reviews / arrivals if `overflow` is below a half.
 
     Raises
     ------
@@ -57,8 +57,7 @@ def daily_share(reviews: float, arrivals: int, *, overflow: float = 0.05) -> flo
     Notes
     -----
     The function assumes that the samples of a day are independent and have the same probability of
-    a review. A day with many difficult cases has more reviews, and a day with fewer arrivals has
-    fewer reviews. The share is a quantile of the beta distribution, as in `binomial_risk_bound`.
+    a review. The share is a quantile of the beta distribution, as in `binomial_risk_bound`.
 
     Examples
     --------
@@ -88,7 +87,7 @@ def overflow_probability(share: float, reviews: int, arrivals: int) -> float:
 
 @dataclass(frozen=True)
 class CascadePlan:
-    """Limits of risk and capacity, costs, and split of the calibration samples.
+    """Limits, costs and options with which the thresholds of a cascade are selected.
 
     Attributes
     ----------
@@ -126,7 +125,7 @@ class CascadePlan:
     seed: NonNegativeInt = 0
 
     def __post_init__(self) -> None:
-        """Validate every field and the consistency of the daily numbers."""
+        """Validate the fields of the plan."""
         records.check(self, owner="a cascade")
         is_set = [x is not None for x in (self.reviews, self.arrivals, self.overflow)]
         if any(is_set) and not all(is_set):
@@ -144,7 +143,7 @@ class CascadePlan:
 
     @property
     def has_capacity_limit(self) -> bool:
-        """Whether the share of reviewed samples is limited."""
+        """Whether the plan limits the share of reviewed samples."""
         return self.capacity < 1
 
 
@@ -220,9 +219,9 @@ class CascadeStage:
 
     @property
     def scale_description(self) -> str:
-        """Text with the scale of the threshold and the threshold on the other scale.
+        """Text with the scale of the threshold, and its value as log-odds or as a probability.
 
-        The text is empty for an unknown scale and for the unit of a score.
+        The text is empty if the scale is unknown, or if the threshold cannot be converted.
         """
         if self.threshold is None or self.scale == UNKNOWN:
             return ""
@@ -238,7 +237,7 @@ class CascadeStage:
 
 
 def accepts_confidence(stage: CascadeStage, values: Array, scale: str | None) -> BoolArray:
-    """Return which samples a stage answers, given validated confidences on this scale."""
+    """Return a mask of the samples that a stage answers, from validated confidences."""
     if stage.threshold is None:
         return np.full(values.size, stage.answers == "all")
     return scales.reaches_threshold(values, stage.threshold, stage.scale, scale)
@@ -249,7 +248,7 @@ def stage_confidence(
     confidence: AnyArray | ConfidenceScore | Predictions,
     scale: Scale | None,
 ) -> tuple[Any, str | None]:
-    """Return the confidences of a stage and their scale, or None for an unknown scale."""
+    """Return the confidences of a stage, and their scale or None if it is unknown."""
     if isinstance(confidence, Predictions):
         confidence = scales.compute_confidence(confidence, stage.score, None)
     if not isinstance(confidence, ConfidenceScore):
@@ -269,8 +268,8 @@ VERSION: Final = 1
 class Cascade(NotebookDisplay):
     """A sequence of models in which the first confident model answers a sample.
 
-    A person answers the samples that no model answers. If no thresholds reach the limits, the
-    person answers all samples, and the field `reason` states the reason.
+    A person answers the samples that no model answers. If no thresholds satisfy the limits, the
+    person answers all samples, and the field `reason` contains an explanation.
 
     Attributes
     ----------
@@ -318,7 +317,7 @@ class Cascade(NotebookDisplay):
     reason: str = ""
 
     def __post_init__(self) -> None:
-        """Validate every field and the consistency of all fields."""
+        """Validate the fields of the cascade."""
         records.check(self, owner="a cascade")
         names = [stage.name for stage in self.stages]
         records.check_distinct(names, "stages", allow_empty=False)
@@ -345,9 +344,9 @@ class Cascade(NotebookDisplay):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the stages, followed by the person.
+        """Names of the stages, followed by "person".
 
-        The method `decide` returns indices of these names.
+        The method `decide` returns indices into this tuple.
         """
         return (*(stage.name for stage in self.stages), PERSON)
 
@@ -361,19 +360,18 @@ class Cascade(NotebookDisplay):
         Parameters
         ----------
         *confidences : array of shape (n,), ConfidenceScore or Predictions
-            Confidences of each stage, in the order of the stages. Higher means more trusted. The
-            method ignores confidences of samples that an earlier stage answers, which may be NaN.
-            You may pass confidences of only the first stages.
+            Confidences of each stage, in the order of the stages. Higher means more trusted. For
+            samples that an earlier stage answers, the values are ignored and may be NaN. You may
+            pass confidences of only the first stages.
         scale : {"log-odds", "probability", "score"}, optional
             Scale of arrays, as in `DecisionRule.apply`. "score" compares arrays without conversion.
-            A later stage may have too few samples to check the scale.
 
         Returns
         -------
         ndarray of shape (n,)
             Index in `names` of the answering stage. If none of the passed stages answers a sample,
-            the entry is the index of the next stage. Run this stage, and call `decide` again with
-            its confidences.
+            the entry is the index of the next stage. Compute the confidences of this stage, and
+            call `decide` again with them.
 
         Raises
         ------
@@ -418,14 +416,14 @@ class Cascade(NotebookDisplay):
         return answered_by
 
     def _next_run_stage(self, start: int) -> int:
-        """Return the index of the first stage from `start` on that is run, or of the person."""
+        """Return the index of the first active stage from `start` on, or of the person."""
         for i, stage in enumerate(self.stages[start:], start):
             if stage.answers != "none":
                 return i
         return len(self.stages)
 
     def costs(self, answered: IntArray) -> Array:
-        """Return the cost of each sample, without the cost of errors.
+        """Compute the cost of each sample, which does not include the cost of errors.
 
         Parameters
         ----------
@@ -435,7 +433,8 @@ class Cascade(NotebookDisplay):
         Returns
         -------
         ndarray of shape (n,)
-            Sum of the costs of all stages that were run and of the review.
+            Cost of the stages that were run for each sample, plus the cost of a review if the
+            person answers.
         """
         stage_costs = [0.0 if stage.answers == "none" else stage.cost for stage in self.stages]
         cost_with_person = sum(stage_costs) + self.plan.person_cost
@@ -443,12 +442,12 @@ class Cascade(NotebookDisplay):
         return np.asarray(cost_by_answering_stage[to_numpy(answered, "answered")])
 
     def to_json(self) -> str:
-        """Return the cascade as JSON text; `from_json` restores exactly the same numbers."""
+        """Return the cascade as JSON text, from which `from_json` restores it exactly."""
         return json.dumps({"kind": KIND, "version": VERSION, **asdict(self)}, indent=2)
 
     @classmethod
     def from_json(cls, text: str) -> "Cascade":
-        """Read a cascade from the text that `to_json` wrote.
+        """Read a cascade from JSON text that `to_json` returned.
 
         Parameters
         ----------
@@ -458,7 +457,7 @@ class Cascade(NotebookDisplay):
         Returns
         -------
         Cascade
-            The cascade, which equals the written cascade.
+            The cascade.
 
         Raises
         ------

@@ -1,15 +1,14 @@
 """Selection of the thresholds of a cascade by Pareto testing.
 
-A choice contains the thresholds of all stages. The first part of the calibration samples selects
-the choices on the Pareto front of p-value and cost, and orders them from the safest to the
-cheapest. The second part tests the choices in this order at level delta, until the first failure.
-With probability 1 - delta, no choice that passes exceeds a limit. The search selects the cheapest
-choice that passes.
+In this module, a choice is a combination of one threshold for each stage. On the first part of the
+calibration samples, the choices on the Pareto front of p-value and cost are computed and ordered
+from the safest to the cheapest. On the second part, these choices are tested in this order at
+level delta, until the first failure. With probability 1 - delta, no choice that passes the tests
+exceeds a limit. The search selects the cheapest choice that passes the tests.
 
-The thresholds of each stage are the edges of a histogram of its confidences. The samples are summed
-in the bins of the joint histogram of all stages. The result of a choice is a sum over a rectangle
-of bins, which cumulative sums along the axes yield for all choices at once. The cost is one pass
-over the samples and one pass over the choices.
+The thresholds divide the confidences of each stage into bins, and the samples are counted in a
+joint histogram of all stages. Cumulative sums along the axes of this histogram yield the results
+of all choices. The cost is one pass over the samples and one pass over the choices.
 """
 
 from dataclasses import dataclass, replace
@@ -42,7 +41,7 @@ _MAX_STAGES: Final = 7
 class ChoiceTotals:
     """Sums over n samples for each choice.
 
-    The arrays are flat, and the choices of the last stage vary fastest.
+    The arrays are one-dimensional, and the threshold of the last stage varies fastest.
     """
 
     n: int
@@ -56,7 +55,7 @@ class ChoiceTotals:
     no_reviews: BoolArray
 
     def cost(self, stages: tuple[CascadeStage, ...], plan: CascadePlan) -> FloatArray:
-        """Return the mean cost of a sample for each choice."""
+        """Return the mean cost of a sample for each combination of thresholds."""
         spent = plan.person_cost * self.reviews + plan.error_cost * self.loss
         for stage, runs in zip(stages, self.runs, strict=True):
             spent = spent + stage.cost * runs
@@ -64,7 +63,7 @@ class ChoiceTotals:
         return out
 
     def select(self, choices: IntArray) -> "ChoiceTotals":
-        """Return the sums of the choices with these indices."""
+        """Select the sums of the choices with these indices."""
         return ChoiceTotals(
             self.n,
             self.loss[choices],
@@ -74,7 +73,7 @@ class ChoiceTotals:
         )
 
     def add(self, other: "ChoiceTotals") -> "ChoiceTotals":
-        """Return the sums over the samples of both records."""
+        """Add the sums of two disjoint sets of samples."""
         return ChoiceTotals(
             self.n + other.n,
             self.loss + other.loss,
@@ -85,7 +84,7 @@ class ChoiceTotals:
 
 
 def threshold_codes(data: CascadeData, grids: tuple[FloatArray, ...]) -> tuple[IntArray, ...]:
-    """Return, for each stage, the number of thresholds that each confidence reaches, shape (n,)."""
+    """Return, for each stage, how many thresholds each confidence reaches, shape (n,)."""
     return tuple(
         np.searchsorted(grid, x.astype(np.float64), side="right")
         for x, grid in zip(data.confidences, grids, strict=True)
@@ -97,8 +96,9 @@ def compute_totals(
 ) -> ChoiceTotals:
     """Compute the sums over the samples for every choice.
 
-    Choice a of a stage answers the samples whose confidence reaches at least a thresholds. The
-    stage answers all samples for a = 0, and no sample if a is above the number of thresholds.
+    With choice a, a stage answers the samples whose confidence reaches at least a of its
+    thresholds. The stage answers all samples for a = 0, and no sample if a is above the number of
+    thresholds.
     """
     n_bins = tuple(grid.size + 1 for grid in grids)
     shape = tuple(n + 1 for n in n_bins)
@@ -132,7 +132,7 @@ def compute_totals(
 
 
 def _any_stage_answers_all(shape: tuple[int, ...]) -> BoolArray:
-    """Return a mask of the choices in which any stage answers all samples that reach it."""
+    """Return a mask of the choices in which some stage answers every sample that reaches it."""
     choice_by_stage = np.indices(shape, sparse=True)
     is_answered: BoolArray = np.zeros(shape, np.bool_)
     for choice in choice_by_stage:
@@ -143,7 +143,7 @@ def _any_stage_answers_all(shape: tuple[int, ...]) -> BoolArray:
 def _histogram(
     codes: tuple[IntArray, ...], n_bins: tuple[int, ...], weight: FloatArray
 ) -> FloatArray:
-    """Sum the weights of the samples for each combination of codes, shape `n_bins`."""
+    """Sum the weights of the samples in each bin of the joint histogram, shape `n_bins`."""
     flat_codes = np.ravel_multi_index(codes, n_bins)
     sums = np.bincount(flat_codes, weights=weight, minlength=int(np.prod(n_bins)))
     return np.asarray(sums.reshape(n_bins), dtype=np.float64)
@@ -166,7 +166,7 @@ def _sum_answered(histogram: FloatArray, axis: int) -> FloatArray:
 
 
 def _cumulative_sum_from_zero(histogram: FloatArray, axis: int) -> FloatArray:
-    """Return the cumulative sums along an axis, which begin with 0."""
+    """Return the cumulative sums along an axis, with a leading 0."""
     cumulative = np.cumsum(histogram, axis=axis)
     zero = np.zeros_like(np.take(cumulative, [0], axis=axis))
     return np.concatenate([zero, cumulative], axis=axis)
@@ -179,7 +179,7 @@ def _append_axes(array: FloatArray, n_axes: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class CascadeFrontier:
-    """All choices of thresholds with their results, and the choices that reach the limits.
+    """All combinations of thresholds with their results and tests.
 
     Attributes
     ----------
@@ -189,10 +189,11 @@ class CascadeFrontier:
         The stages, without thresholds.
     grids : tuple of ndarray
         The thresholds of each stage in ascending order. Choice 0 of a stage answers all samples.
-        The next choices answer samples from a threshold on. The last choice does not run the stage.
+        The following choices are its thresholds in ascending order. With the last choice, the
+        stage is not run.
     risk, reviews, cost : ndarray of shape (choices,)
-        Mean loss, share of reviewed samples and mean cost on all calibration samples. The choices
-        of the last stage vary fastest.
+        Mean loss, share of reviewed samples and mean cost on all calibration samples. The choice
+        of the last stage varies fastest.
     order : ndarray of int
         The tested choices, in the order of the tests.
     p_value : ndarray
@@ -221,14 +222,14 @@ class CascadeFrontier:
 
     @cached_property
     def certified(self) -> IntArray:
-        """The choices that reach the limits with confidence 1 - delta."""
+        """Indices of the combinations that satisfy the limits with confidence 1 - delta."""
         return self.order[: fixed_sequence(self.p_value, delta=self.plan.delta)]
 
     @property
     def selected(self) -> int | None:
         """The cheapest certified choice, or None.
 
-        Among choices of equal cost, the choice with the lowest risk is selected.
+        If several combinations have the same cost, the one with the lowest risk is selected.
         """
         certified = self.certified
         if certified.size == 0:
@@ -253,7 +254,7 @@ class CascadeFrontier:
         return choices[_pareto_front(self.risk[choices], self.cost[choices])]
 
     def only_stage(self, stage: int) -> BoolArray:
-        """Return a mask of the choices in which only this stage is run.
+        """Return a mask of the combinations in which only one stage is run.
 
         Parameters
         ----------
@@ -274,7 +275,7 @@ class CascadeFrontier:
         return is_only_stage
 
     def answer_all_choice(self, stage: int) -> int:
-        """Return the choice in which one stage, or the person, answers all samples.
+        """Return the index of the choice in which one stage, or the person, answers all samples.
 
         Parameters
         ----------
@@ -303,8 +304,8 @@ class CascadeFrontier:
         Returns
         -------
         tuple of CascadeStage
-            The stages with their thresholds. Stages after a stage that answers all samples are not
-            run.
+            The stages with their thresholds. If a stage answers all samples, later stages are
+            omitted.
         """
         choice_by_stage = [int(index) for index in np.unravel_index(choice, self.shape)]
         is_all_answered = False
@@ -338,7 +339,7 @@ def compute_frontier(
     Returns
     -------
     CascadeFrontier
-        All choices with their results. They depend only on the data and the plan.
+        All choices with their results. The result depends only on the data and the plan.
 
     Raises
     ------
@@ -414,7 +415,7 @@ def select_cascade(frontier: CascadeFrontier, data: CascadeData) -> Cascade:
 
 
 def _select_ordering_part(n: int, plan: CascadePlan) -> BoolArray:
-    """Return a random mask of the samples that order the choices; both parts have a sample."""
+    """Return a random mask of the samples that determine the order of the tests."""
     shuffled = np.random.default_rng(plan.seed).permutation(n)
     n_ordering = min(max(round(plan.ordered_by * n), 1), n - 1)
     is_ordering = np.zeros(n, np.bool_)
@@ -433,9 +434,9 @@ def _grid(confidence: FloatArray, max_thresholds: int) -> FloatArray:
 
 
 def _p_values(totals: ChoiceTotals, plan: CascadePlan, *, binary: bool) -> FloatArray:
-    """Return the p-value of each choice for the hypothesis that its risk or its load is too high.
+    """Return the p-value of each choice for a risk or a load above its limit.
 
-    It is the maximum of the p-values of both hypotheses.
+    This p-value is the larger of the p-values of the two hypotheses.
     """
     test = binomial_p_value if binary else hoeffding_bentkus_p_value
     n = np.full(totals.loss.shape, totals.n)
@@ -451,7 +452,7 @@ def _p_values(totals: ChoiceTotals, plan: CascadePlan, *, binary: bool) -> Float
 
 
 def _pareto_front(first: FloatArray, second: FloatArray) -> IntArray:
-    """Return the indices of the Pareto front of two arrays, in ascending order of the first."""
+    """Return the indices of the Pareto front of two arrays, sorted by the first array."""
     order = np.lexsort((second, first))
     sorted_second = second[order]
     lowest_before = np.append(np.inf, np.minimum.accumulate(sorted_second)[:-1])

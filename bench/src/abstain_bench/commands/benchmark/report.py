@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationOptions:
-    """Options of the evaluation of the runs."""
+    """Options for the evaluation of a benchmark."""
 
     metrics: Annotated[tuple[str, ...], list_option("Metrics of the run (default: all)")] = ()
     methods: Annotated[tuple[str, ...], list_option("Methods (default: all)")] = ()
@@ -80,11 +80,12 @@ def report(
     ] = False,
     evaluation: Annotated[EvaluationOptions, Parameter(name="*")] = _DEFAULT_EVALUATION,
 ) -> None:
-    """Compare the methods on every shift in tables with intervals and tests, figures and pages.
+    """Compare the methods on every shift, and write a report with tables, figures and tests.
 
-    The command writes benchmark.html, a page for all methods and a page for each study, and the
-    tables as CSV, Parquet, LaTeX and Markdown. The report of an unfinished run contains the
-    networks that are tested, and states this. Torch is required only for the example images.
+    The command writes benchmark.html, one page for all methods, one page per study, and each table
+    as CSV, Parquet, LaTeX and Markdown. If the benchmark is unfinished, the report covers the
+    networks that were tested and states that it is incomplete. Only the example images require
+    torch.
     """
     from abstain_bench.pages import benchmark_terminal
     from abstain_bench.results import with_published
@@ -112,7 +113,7 @@ def _evaluate(
     evaluation: EvaluationOptions,
     stopwatch: "Stopwatch",
 ) -> "list[BenchmarkResults]":
-    """Evaluate each store, or the mean over the first store and the rotated stores."""
+    """Evaluate each folder of runs separately, or evaluate the mean over all rotations."""
     from abstain_bench.results import results_of, rotated_results
 
     options = evaluation.options()
@@ -133,7 +134,7 @@ def _report_files(
     data: Path | None,
     stopwatch: "Stopwatch",
 ) -> dict[str, bytes]:
-    """Return the content of each page and table by its path in the folder of the report."""
+    """Return a dictionary that maps the path of each output file to its content."""
     from abstain_bench.pages import benchmark_pictures, benchmark_site
     from abstain_bench.pages.benchmark.output import table_files
 
@@ -149,7 +150,7 @@ def _report_files(
 
 
 def _tested_stores(*folders: Path) -> "list[Store]":
-    """Read run folders of the same task that contain tested runs."""
+    """Read the folders of runs, which must share one task and contain tested networks."""
     from abstain_bench.runs.store import Store
 
     stores = [Store.read(folder) for folder in folders]

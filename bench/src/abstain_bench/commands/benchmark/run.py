@@ -40,7 +40,7 @@ _STDERR = Console(stderr=True)
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Options that override those of the task or the file."""
+    """Options that replace fields of the configuration of the task or file."""
 
     seeds: Annotated[int | None, Parameter(help="Number of networks per setting")] = None
     data: Annotated[Path | None, Parameter(help="Folder of a published data set")] = None
@@ -142,9 +142,9 @@ def run(
 ) -> None:
     """Train networks, select settings on validation data, and test the selected networks.
 
-    The command prints each finished job and the values of each tested network. After an
-    interruption, the same command continues. The exit status is 1 if jobs failed; the results of
-    the other jobs are kept.
+    The command prints each finished job and the values of each tested network. If the command is
+    interrupted, run it again to continue. If jobs fail, the command exits with status 1 and keeps
+    the results of the other jobs.
     """
     if not dry_run.dry_run and not is_installed("torch"):
         raise MissingInputError("a benchmark trains networks and needs torch: pip install torch")
@@ -182,7 +182,7 @@ def run(
 
 
 def _print_results(store: "Store") -> None:
-    """Print the notes of the jobs. If a run was tested, also print the summary."""
+    """Print the notes of the jobs. If a network was tested, the summary is also printed."""
     from abstain_bench.pages import benchmark_terminal
     from abstain_bench.results import results_of
     from abstain_bench.runs.studies import studies_of
@@ -204,7 +204,7 @@ def _print_results(store: "Store") -> None:
 
 
 def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
-    """Return the configuration of a task or of a file."""
+    """Return the configuration of a task, or read it from a file."""
     from abstain_bench.runs.specification import default_config, read_config, update_config
     from abstain_bench.runs.tasks import TASKS
 
@@ -225,7 +225,7 @@ def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
 
 
 def _print_changes(out: Path, config: "Config") -> None:
-    """Reject a folder of another task, and print the differences from its configuration."""
+    """Raise an error that lists the differences if the folder belongs to another task."""
     from abstain_bench.runs.specification import to_plain
     from abstain_bench.runs.store import MANIFEST, Store, is_manifest_unreadable
 
@@ -253,7 +253,7 @@ def _print_changes(out: Path, config: "Config") -> None:
 
 
 def result_text(outcome: "Outcome") -> str:
-    """Return the results of a tested network on the i.i.d. images, for its line."""
+    """Return the text with the results of a tested network on the unshifted test images."""
     from abstain.metrics import METRICS
     from abstain.metrics.catalogue import CLASSIFIER_METRIC, DEFAULT_METRIC
     from abstain_bench.runs.methods import METHODS
@@ -310,7 +310,7 @@ def _print_end(outcomes: Sequence["Outcome"], out: Path) -> None:
 
 
 def _default_n_jobs() -> int:
-    """Return the number of available cores, but at most `_MAX_DEFAULT_JOBS`."""
+    """Return the number of available cores, limited to `_MAX_DEFAULT_JOBS`."""
     if hasattr(os, "sched_getaffinity"):
         n_cores = len(os.sched_getaffinity(0))
     else:
@@ -323,7 +323,7 @@ _IGNORED_FIELDS = {"folder"}
 
 
 def changes_in(previous: Mapping[str, Any], current: Mapping[str, Any]) -> list[str]:
-    """Describe each field that differs, one line per field."""
+    """Write one line for each field that differs between two configurations."""
     old_fields = dict(_fields(previous, ""))
     new_fields = dict(_fields(current, ""))
     changes = []
@@ -335,7 +335,7 @@ def changes_in(previous: Mapping[str, Any], current: Mapping[str, Any]) -> list[
 
 
 def _fields(fields: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Yield all fields with their values, with dots in the names of nested fields."""
+    """Yield each field as a name and a value, where nested fields have names with dots."""
     for name, value in fields.items():
         if isinstance(value, Mapping):
             yield from _fields(value, f"{prefix}{name}.")
@@ -344,7 +344,7 @@ def _fields(fields: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]
 
 
 def _describe_change(old: Any, new: Any) -> str:
-    """Describe the added and removed values of two lists, or the old and the new value."""
+    """Describe how a value changed; for lists, name the added and the removed values."""
     if not isinstance(old, list) or not isinstance(new, list):
         return f"{_value_text(old)} -> {_value_text(new)}"
     added = [value for value in new if value not in old]
@@ -367,7 +367,7 @@ _GB = 1e9
 
 
 def show_budget(config: "Config", teraflops: float) -> None:
-    """Print the jobs, GPU hours and disk space of a configuration."""
+    """Print the estimated number of jobs, GPU hours and disk space of a configuration."""
     from abstain_bench.runs.specification.arms import reward_notes
     from abstain_bench.runs.specification.budget import budget_of
     from abstain_bench.runs.tasks.counts import count_images, published_counts
@@ -392,7 +392,7 @@ def show_budget(config: "Config", teraflops: float) -> None:
 
 
 def _budget_table(budget: "Budget") -> "Table":
-    """Return a table with the jobs, GPU hours and disk space of each stage and in total."""
+    """Return a table of the jobs, GPU hours and disk space of each stage, with the totals."""
     table = plain_table(("stage", "networks trained by"), ("jobs", "GPU hours", "disk, GB"))
     for row in budget.rows:
         names = (plain_text(row.stage), plain_text(row.arm))

@@ -41,10 +41,10 @@ def add_scores(
         bool, Parameter(help="Replace an added method with this name", negative=())
     ] = False,
 ) -> None:
-    """Add the confidences of another method to the ranking of a folder of runs.
+    """Add the confidence scores of another method to a benchmark, so that the method is ranked.
 
-    The file has one row per image. `abstain benchmark export` writes a file with the columns run,
-    exposure and row, from which you can compute confidences.
+    The file of scores contains one row per image. `abstain benchmark export` writes a file with the
+    columns run, exposure and row, from which you can compute confidences.
     """
     from abstain_bench.runs.importing import add_scores as add
 
@@ -86,7 +86,7 @@ def export(
     *,
     run: Annotated[str | None, Parameter(help="Run (default: all tested runs)")] = None,
 ) -> None:
-    """Write the outputs of all runs for every image, to compute confidences from."""
+    """Export the network outputs of all runs, with one row per image, to compute new scores."""
     from abstain_bench.runs.importing import export as write
     from abstain_bench.runs.store import Store
 
@@ -122,7 +122,7 @@ _DEFAULT_NETWORK = NetworkOptions()
 
 
 def _missing_methods(reasons: Mapping[str, str]) -> str:
-    """Return one line with the names of the methods that cannot be computed, grouped by reason."""
+    """Return one line that lists the methods that cannot be computed, grouped by reason."""
     names_by_reason: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         general_reason = reason.removeprefix(f"the method {name!r} ")
@@ -147,7 +147,7 @@ def import_runs(
         bool, Parameter(help="Replace an imported run with this name", negative=())
     ] = False,
 ) -> None:
-    """Import results of FD-Shifts as a run, and compute its scores."""
+    """Import a folder of FD-Shifts results as a run, and compute its confidence scores."""
     from abstain_bench.runs.importing import import_fd_shifts
 
     # On the command line, `skip` stands for the hyphen, because a hyphen would start an option.

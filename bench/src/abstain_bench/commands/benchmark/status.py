@@ -61,7 +61,7 @@ def _format_plural(count: int, noun: str) -> str:
 
 
 def _configuration_text(progress: "Progress") -> str:
-    """Return the task, the model and the number of seeds of a run."""
+    """Return the name of the task, the name of the model and the number of seeds."""
     config = progress.store.config
     if "task" not in config:
         return "Imported runs"
@@ -70,7 +70,7 @@ def _configuration_text(progress: "Progress") -> str:
 
 
 def _print_costs(costs: "Sequence[Cost]") -> None:
-    """Print the number of jobs and the time of each stage and of each score."""
+    """Print the number of jobs and the duration of each stage, and the duration of each score."""
     from abstain_bench.runs.costs import costs_by_score, costs_by_stage
 
     by_stage = costs_by_stage(costs)
@@ -96,7 +96,7 @@ def _costs_table(title: str, names: "Sequence[str]", rows: "Sequence[CostRow]") 
 
 
 def _print_remaining(progress: "Progress") -> None:
-    """Print running, interrupted and failed jobs, and whether the run is complete."""
+    """Print which jobs are running, interrupted or failed, and whether all jobs are complete."""
     out = console()
     for step in progress.running_jobs:
         out.print(plain_text(f"Running: {step.name}: {progress_text(step)}"))
@@ -117,7 +117,7 @@ def _print_remaining(progress: "Progress") -> None:
 
 
 def _objectives_table(progress: "Progress") -> Table:
-    """Return a table with the progress of the networks of each training objective."""
+    """Return a table with the numbers of finished networks for each training objective."""
     counts = ("networks", "trained", "validated", "to test", "tested")
     table = plain_table(["arm"], counts)
     for arm in progress.arms:
@@ -140,7 +140,7 @@ def _selections_table(selections: "list[SelectedSetting]", *, is_final: bool) ->
 
 
 def _size_text(progress: "Progress") -> str:
-    """Format the size of the run folder in bytes, kB, MB or GB."""
+    """Format the size of the folder of runs with a unit from bytes to GB."""
     size = float(progress.size)
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:

@@ -1,6 +1,7 @@
 """The 15 corruptions of Hendrycks & Dietterich (2019), each with five severities.
 
-The implementation is independent of the published code and suits images of about 32 x 32 pixels.
+The implementation does not use the published code and is designed for images of about 32 x 32
+pixels.
 """
 
 from abstain_bench.data.corruptions.catalogue import CORRUPTIONS as CORRUPTIONS

@@ -1,4 +1,4 @@
-"""The catalogue of corruptions in the order of the paper, and `corrupt`, which applies them."""
+"""Define the 15 corruptions in the order of the paper, and the function `corrupt`."""
 
 import io
 from collections.abc import Callable, Mapping
@@ -36,12 +36,12 @@ Group = Literal["noise", "blur", "weather", "digital"]
 
 @dataclass(frozen=True)
 class Corruption:
-    """A corruption of images with five severities.
+    """An image corruption with five levels of severity.
 
     Attributes
     ----------
     name : str
-        Name in scripts.
+        Unique name of the corruption.
     title : str
         Title in tables.
     group : {"noise", "blur", "weather", "digital"}
@@ -51,10 +51,11 @@ class Corruption:
     constants : mapping of str to tuple of float
         Values of each constant at severities 1 to 5.
     apply : callable
-        Function that returns the corrupted images, which `corrupt` clips to [0, 1]. Its arguments
-        are float32 images of shape (n, channels, height, width) in [0, 1], a generator, and a value
-        for each constant by name. It samples at most once, with the images on the first axis, so
-        that the result for an image does not depend on later images.
+        Function that returns the corrupted images, which `corrupt` clips to [0, 1]. The function
+        receives float32 images of shape (n, channels, height, width) with values in [0, 1], a
+        random generator, and the constants as keyword arguments. The function draws random numbers
+        at most once, with one row per image, so the result for an image does not depend on later
+        images.
 
     Examples
     --------
@@ -72,7 +73,7 @@ class Corruption:
     apply: Callable[..., Pictures]
 
     def at(self, severity: int) -> dict[str, float]:
-        """Return the constants of a severity from 1 to 5 by name."""
+        """Return the constants for a severity from 1 to 5 as a dictionary."""
         return {name: values[severity - 1] for name, values in self.constants.items()}
 
 
@@ -83,7 +84,7 @@ CORRUPTIONS: Catalogue[Corruption] = Catalogue("corruption")
 def _add_corruption(
     group: Group, name: str, meaning: str, *, title: str = "", **constants: tuple[float, ...]
 ) -> Callable[[Callable[..., Pictures]], Callable[..., Pictures]]:
-    """Return a decorator that adds a function to `CORRUPTIONS`, by default titled by its name."""
+    """Return a decorator that adds a function to `CORRUPTIONS`; the default title is the name."""
 
     def add(apply: Callable[..., Pictures]) -> Callable[..., Pictures]:
         full_title = title or name.replace("-", " ")
@@ -161,7 +162,7 @@ def _defocus(pictures: Pictures, _rng: np.random.Generator, *, radius: float) ->
 def _glass(
     pictures: Pictures, rng: np.random.Generator, *, distance: float, deviation: float
 ) -> Pictures:
-    """Blur the pixels, move each by a random offset of at most `distance`, and blur again."""
+    """Blur each image, move each pixel randomly by at most `distance`, and blur again."""
     n, _, height, width = pictures.shape
     random_values = rng.random((n, 2, height, width), dtype=np.float32)
     offset = (2 * random_values - 1) * np.float32(distance * unit(pictures))
@@ -195,7 +196,7 @@ def _zoom(pictures: Pictures, _rng: np.random.Generator, *, largest: float) -> P
 
 
 def _enlargement(size: int, factor: float) -> Pictures:
-    """Return the matrix that enlarges a side and leaves its center in place."""
+    """Return the interpolation matrix that enlarges one side of an image around its center."""
     center = (size - 1) / 2
     positions = center + (np.arange(size) - center) / factor
     return interpolation(positions, size).astype(np.float32)
@@ -219,10 +220,11 @@ _PERIOD = 3.2
 
 @cache
 def frost_texture() -> Pictures:
-    """Return the texture of frost, which has shape (SIDE, SIDE).
+    """Return the frost texture as an array of shape (SIDE, SIDE).
 
-    The values are from 0 for clear glass to 1 for ice. Each grain is a fern with a stem in a random
-    direction and needles at 60 degrees to the stem. The grains are the cells of a Voronoi diagram.
+    The values range from 0 (clear glass) to 1 (ice). Each grain contains a fern, which is a stem in
+    a random direction with needles at 60 degrees. The texture is divided into grains, which are the
+    cells of a Voronoi diagram.
     """
     from scipy.spatial import cKDTree
 
@@ -273,7 +275,7 @@ _ICE = (0.9, 0.96, 1.0)
     veil=(0.02, 0.035, 0.055, 0.08, 0.12),
 )
 def _snow(pictures: Pictures, rng: np.random.Generator, *, share: float, veil: float) -> Pictures:
-    """Cover images with white flakes that fall in one direction, and a gray veil."""
+    """Cover images with white flakes that fall in one direction, and make them slightly gray."""
     n, _, height, width = pictures.shape
     rows, columns = _cells(pictures, 32)
     random_values = rng.random((n, rows * columns + 1), dtype=np.float32)
@@ -295,7 +297,7 @@ def _snow(pictures: Pictures, rng: np.random.Generator, *, share: float, veil: f
     ice=(0.06, 0.1, 0.17, 0.28, 0.45),
 )
 def _frost(pictures: Pictures, rng: np.random.Generator, *, keep: float, ice: float) -> Pictures:
-    """Darken images and add a random crop of the texture of frost, which may be mirrored."""
+    """Darken images and add a random crop of the frost texture, which is mirrored at random."""
     n, channels, height, width = pictures.shape
     n_rows, n_columns = _cells(pictures, 32)
     random_values = rng.random((n, 4))
@@ -315,7 +317,7 @@ def _frost(pictures: Pictures, rng: np.random.Generator, *, keep: float, ice: fl
     opacity=(0.06, 0.12, 0.22, 0.38, 0.65),
 )
 def _fog(pictures: Pictures, rng: np.random.Generator, *, opacity: float) -> Pictures:
-    """Blend images with gray clouds, which are a sum of random layers of increasing resolution."""
+    """Blend images with gray clouds, which are sums of random noise at several resolutions."""
     n, _, height, width = pictures.shape
     cells = [_cells(pictures, count) for count in _LAYERS]
     layer_sizes = [(rows + 1) * (columns + 1) for rows, columns in cells]
@@ -334,7 +336,7 @@ def _fog(pictures: Pictures, rng: np.random.Generator, *, opacity: float) -> Pic
 
 
 def _cells(pictures: Pictures, count: int) -> tuple[int, int]:
-    """Return the numbers of rows and columns of a grid with `count` cells on the shorter side."""
+    """Return the size of a grid that has `count` cells along the shorter side of the image."""
     height, width = pictures.shape[-2:]
     pixels = 32 * unit(pictures) / count
     return round(height / pixels), round(width / pixels)
@@ -379,7 +381,7 @@ def _contrast(pictures: Pictures, _rng: np.random.Generator, *, factor: float) -
     distance=(0.8, 1.2, 1.7, 2.3, 3.0),
 )
 def _elastic(pictures: Pictures, rng: np.random.Generator, *, distance: float) -> Pictures:
-    """Move each pixel by a smooth random offset with a given root mean square distance."""
+    """Move each pixel by a smooth random offset with the given root-mean-square length."""
     n, _, height, width = pictures.shape
     pixels = min(height, width) / 32
     grid = round(height / pixels), round(width / pixels)
@@ -451,7 +453,8 @@ def corrupt(images: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pict
     severity : int
         Severity from 1 (lowest) to 5 (highest).
     rng : int, Generator or None, default=0
-        Seed of the random values. The same seed gives the same random values at every severity.
+        Seed of the random values. If `rng` is a seed, the random values are equal for all
+        severities.
 
     Returns
     -------
@@ -463,7 +466,7 @@ def corrupt(images: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pict
     UnknownNameError
         If the corruption does not exist.
     ShapeError
-        If the images have other axes or channels or are too small, or if there are no images.
+        If the images have other axes or channels or are too small, or if the batch is empty.
     DomainError
         If a value is not a float, not finite or outside [0, 1].
     InputError
@@ -472,12 +475,12 @@ def corrupt(images: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pict
 
     Notes
     -----
-    The result for an image depends on the seed and on the position of the image in the batch, but
-    not on the other images. If `rng` is a generator, its state advances, so consecutive batches are
-    corrupted like one batch. If `rng` is a seed, each call starts with the same random values.
+    The result for an image depends on the seed and on the index of the image in the batch, but not
+    on the other images. If `rng` is a generator, its state advances, so several batches have the
+    same result as one large batch. If `rng` is a seed, every call uses the same random values.
 
-    The constants suit images with a side of 32 pixels. Lengths are proportional to the shorter
-    side. The function corrupts thousands of images per second on one core.
+    The default constants are designed for images of 32 x 32 pixels. All lengths scale with the
+    shorter side of the image.
 
     References
     ----------
@@ -507,7 +510,7 @@ def corrupt(images: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pict
 
 
 def _checked(pictures: AnyArray) -> Pictures:
-    """Check the shape and the values of images, and convert them to float32."""
+    """Validate the shape and the values of images, and convert them to float32."""
     array = to_numpy(pictures, "pictures")
     if array.ndim != 4 or not array.size:
         raise ShapeError(

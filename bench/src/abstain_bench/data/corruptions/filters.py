@@ -1,7 +1,7 @@
-"""Linear filters of a batch of images, such as convolutions, blurs and interpolation.
+"""Linear image filters, such as convolutions, blurs and interpolation.
 
-Lengths are in units of 1/32 of the shorter side of an image, which is a pixel for 32 x 32 pixels.
-Beyond its border, an image continues as its mirror image.
+Lengths are relative to 1/32 of the shorter side of the image, which is one pixel for 32 x 32
+pixels. Images are extended beyond their borders by reflection.
 """
 
 import math
@@ -17,15 +17,15 @@ Pictures: TypeAlias = NDArray[np.float32]
 
 
 def unit(pictures: Pictures) -> float:
-    """Return the number of pixels of the unit of length."""
+    """Return the length of 1/32 of the shorter side in pixels."""
     return float(min(pictures.shape[-2:])) / 32
 
 
 def spread(rows: Array, columns: Array) -> Pictures:
-    """Return kernels of shape (n, k, k) that average the pixels at offsets of shape (n, points).
+    """Return kernels of shape (n, k, k), each of which averages the pixels at several offsets.
 
-    The weight of an offset is distributed over the neighboring pixels by linear interpolation, so
-    the kernels are continuous functions of the offsets.
+    Each offset is interpolated linearly between the neighboring pixels, so the kernels are
+    continuous functions of the offsets.
     """
     reach = math.ceil(max(np.abs(rows).max(), np.abs(columns).max()))
     grid = np.arange(-reach, reach + 1)[:, None]
@@ -41,7 +41,7 @@ def _tent(distance: Array) -> Array:
 
 
 def disk(radius: float) -> Pictures:
-    """Return the kernel of a disk, which has shape (1, k, k)."""
+    """Return a disk-shaped kernel of shape (1, k, k)."""
     # The disk consists of eight rings of equal area. Each ring has 32 evenly spaced points.
     ring = radius * np.sqrt((np.arange(8) + 0.5) / 8)[:, None]
     angle = 2 * np.pi * (np.arange(32) + 0.5) / 32
@@ -51,16 +51,16 @@ def disk(radius: float) -> Pictures:
 
 
 def line(length: float, angle: Array) -> Pictures:
-    """Return the kernels of lines, which have shape (n, k, k).
+    """Return line-shaped kernels of shape (n, k, k).
 
-    The angles have shape (n,) and are in radians from the horizontal.
+    The angles have shape (n,) and are measured in radians from the horizontal axis.
     """
     along = length * (np.linspace(0, 1, 4 * math.ceil(length) + 1) - 0.5)
     return spread(np.sin(angle)[:, None] * along, np.cos(angle)[:, None] * along)
 
 
 def convolved(pictures: Pictures, kernels: Pictures) -> Pictures:
-    """Convolve each image with its kernel of shape (k, k), or with a common kernel."""
+    """Convolve each image with its own kernel of shape (k, k), or all images with one kernel."""
     _, _, height, width = pictures.shape
     padding = (kernels.shape[-1] // 2,) * 2
     padded = np.pad(pictures, ((0, 0), (0, 0), padding, padding), mode="symmetric")
@@ -73,7 +73,7 @@ def convolved(pictures: Pictures, kernels: Pictures) -> Pictures:
 
 
 def separable(pictures: Pictures, down: Array, across: Array) -> Pictures:
-    """Multiply each column of an image by the matrix `down` and each row by `across`."""
+    """Multiply the columns of each image by the matrix `down` and the rows by `across`."""
     out: Pictures = np.matmul(
         np.matmul(down.astype(np.float32), pictures), across.T.astype(np.float32)
     )
@@ -81,12 +81,12 @@ def separable(pictures: Pictures, down: Array, across: Array) -> Pictures:
 
 
 def blurred(pictures: Pictures, deviation: float) -> Pictures:
-    """Blur images with a normal kernel, whose standard deviation is in pixels."""
+    """Blur images with a Gaussian kernel whose standard deviation is in pixels."""
     return separable(pictures, *(_normal(side, deviation) for side in pictures.shape[-2:]))
 
 
 def _normal(size: int, deviation: float) -> Array:
-    """Return the matrix of shape (size, size) that blurs a side with a normal kernel."""
+    """Return the matrix of shape (size, size) that applies a Gaussian blur along one axis."""
     reach = math.ceil(4 * deviation)
     offset = np.arange(-reach, reach + 1)
     weight = np.exp(-0.5 * (offset / deviation) ** 2)
@@ -100,13 +100,13 @@ def _normal(size: int, deviation: float) -> Array:
 
 
 def interpolation(positions: Array, size: int) -> Array:
-    """Return the matrix that interpolates a side linearly at the given positions in pixels."""
+    """Return the matrix that linearly interpolates one axis at the given positions in pixels."""
     clipped = np.clip(positions, 0, size - 1)
     return _tent(clipped[:, None] - np.arange(size))
 
 
 def stretched(pictures: Pictures, shape: tuple[int, ...]) -> Pictures:
-    """Resize images to a height and a width with linear interpolation."""
+    """Resize images to the given height and width with linear interpolation."""
     matrices = [
         interpolation((np.arange(new) + 0.5) * old / new - 0.5, old)
         for old, new in zip(pictures.shape[-2:], shape, strict=True)
@@ -115,9 +115,9 @@ def stretched(pictures: Pictures, shape: tuple[int, ...]) -> Pictures:
 
 
 def blocks(size: int, count: int) -> Array:
-    """Return the matrix that replaces each pixel of a side by the mean of its block.
+    """Return the matrix that replaces each pixel along one axis by the mean of its block.
 
-    The side has `size` pixels and `count` blocks of equal length.
+    The axis has `size` pixels, which are divided into `count` blocks of equal length.
     """
     edges = np.linspace(0, size, count + 1)
     pixel = np.arange(size)
@@ -129,10 +129,10 @@ def blocks(size: int, count: int) -> Array:
 
 
 def moved(pictures: Pictures, down: Array, across: Array) -> Pictures:
-    """Replace each pixel by the interpolated value at an offset.
+    """Replace each pixel by the interpolated value at the position moved by its offset.
 
-    The offsets `down` and `across` are in pixels and have shape (n, height, width). Positions
-    outside of an image are replaced by the nearest position inside.
+    The vertical offsets `down` and the horizontal offsets `across` are in pixels and have shape (n,
+    height, width). Positions outside the image are moved to the nearest position inside the image.
     """
     _, _, height, width = pictures.shape
     rows = np.clip(np.arange(height, dtype=np.float32)[:, None] + down, 0, height - 1)
@@ -145,7 +145,7 @@ def moved(pictures: Pictures, down: Array, across: Array) -> Pictures:
     corner = (top * width + left).reshape(len(pictures), 1, -1)
 
     def at(offset: int) -> Pictures:
-        """Return the values at the top left corner of each position, moved by a flat offset."""
+        """Return the pixel values at the given corners, each moved by a flat offset."""
         corner_values: Pictures = np.take_along_axis(flat, corner + offset, axis=2)
         return corner_values.reshape(pictures.shape)
 

@@ -1,7 +1,7 @@
-"""Readers of published data sets in their official formats from a local folder.
+"""Read published data sets in their official formats from a local folder.
 
-The readers of small data sets return `Images`. The readers of large data sets return `ImageFiles`,
-which resizes images when they are read. No file is unpickled.
+Small data sets are read into memory as `Images`. Large data sets are listed as `ImageFiles`, whose
+images are read and resized on request. No file is unpickled.
 """
 
 from abstain_bench.data.images import held_out as held_out

@@ -1,4 +1,4 @@
-"""The catalogue of data sets, in the order of `abstain list datasets`."""
+"""Define the catalogue of data sets, in the order of `abstain list datasets`."""
 
 from abstain._foundation.catalogue import Catalogue
 from abstain_bench.data import embedded

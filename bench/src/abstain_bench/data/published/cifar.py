@@ -1,7 +1,6 @@
-"""CIFAR-10 and CIFAR-100 in the official *binary* version, and their corrupted test images.
+"""Read the *binary* version of CIFAR-10 and CIFAR-100, and their corrupted test images.
 
-The official version for Python consists of pickled objects, which can run any code, and is never
-read.
+The Python version is not supported, because it consists of pickled objects, which can execute code.
 """
 
 from dataclasses import dataclass
@@ -59,7 +58,7 @@ CIFAR100 = _Format(
 
 
 def read_cifar10(folder: str | Path, *, records: int | None = None) -> tuple[Images, Images]:
-    """Read CIFAR-10, which has 50,000 and 10,000 color images of 32 x 32 pixels.
+    """Read CIFAR-10, which has 50,000 training and 10,000 test images of 32 x 32 pixels.
 
     Parameters
     ----------
@@ -76,11 +75,11 @@ def read_cifar10(folder: str | Path, *, records: int | None = None) -> tuple[Ima
     Raises
     ------
     InputError
-        If the folder or one of its files does not exist. If the folder contains the version for
-        Python, which consists of pickled objects and is never read.
+        If the folder or one of its files does not exist. If the folder contains the unsupported
+        Python version, which consists of pickled objects.
     FileFormatError
-        If a file has another size than expected, for example after an incomplete extraction. If a
-        label is invalid, or the classes have different numbers of images.
+        If the size of a file is not the expected size, for example after an incomplete extraction.
+        If a label is invalid, or the classes have different numbers of images.
 
     References
     ----------
@@ -96,9 +95,9 @@ def read_cifar10(folder: str | Path, *, records: int | None = None) -> tuple[Ima
 
 
 def read_cifar100(folder: str | Path, *, records: int | None = None) -> tuple[Images, Images]:
-    """Read CIFAR-100 with its 100 fine classes.
+    """Read CIFAR-100 with its 100 fine-grained classes.
 
-    The data set has 50,000 and 10,000 color images of 32 x 32 pixels.
+    The data set has 50,000 training and 10,000 test images of 32 x 32 pixels in color.
 
     Parameters
     ----------
@@ -115,11 +114,11 @@ def read_cifar100(folder: str | Path, *, records: int | None = None) -> tuple[Im
     Raises
     ------
     InputError
-        If the folder or one of its files does not exist. If the folder contains the version for
-        Python, which consists of pickled objects and is never read.
+        If the folder or one of its files does not exist. If the folder contains the unsupported
+        Python version, which consists of pickled objects.
     FileFormatError
-        If a file has another size than expected, for example after an incomplete extraction. If a
-        label is invalid, or the classes have different numbers of images.
+        If the size of a file is not the expected size, for example after an incomplete extraction.
+        If a label is invalid, or the classes have different numbers of images.
 
     References
     ----------
@@ -135,7 +134,7 @@ def read_cifar100(folder: str | Path, *, records: int | None = None) -> tuple[Im
 
 
 def _read(folder: Path, file_format: _Format, records: int | None) -> tuple[Images, Images]:
-    """Read the training and test images of one of the two data sets."""
+    """Read the training and test images of CIFAR-10 or CIFAR-100."""
     layout = file_format.layout
     data_folder = layout.find_folder(folder)
     names_path = data_folder / file_format.class_name_file
@@ -163,7 +162,7 @@ def _read(folder: Path, file_format: _Format, records: int | None) -> tuple[Imag
 
 
 def _read_rows(path: Path, file_format: _Format, count: int) -> Array:
-    """Read a file as bytes of shape (images, bytes per image)."""
+    """Read a file as a uint8 array of shape (images, bytes per image)."""
     layout = file_format.layout
     length = file_format.n_label_bytes + _N_PIXEL_BYTES
     size = path.stat().st_size
@@ -197,7 +196,7 @@ def _check_equal_class_sizes(images: Images, title: str, files: tuple[str, ...])
 
 
 def _class_numbers(count: int) -> tuple[str, ...]:
-    """Return the numbers of classes, which replace unknown names."""
+    """Return consecutive numbers as text, which replace missing class names."""
     return tuple(map(str, range(count)))
 
 
@@ -224,7 +223,7 @@ _NAMES = (
 def read_cifar10_c(
     folder: str | Path, corruption: str, severity: int, *, records: int | None = None
 ) -> Images:
-    """Read the test images of CIFAR-10 with one corruption at one severity.
+    """Read the CIFAR-10 test images with one corruption at one severity.
 
     Parameters
     ----------
@@ -233,7 +232,7 @@ def read_cifar10_c(
     corruption : str
         Name in `CORRUPTIONS` or `EXTRA_CORRUPTIONS`, such as "fog".
     severity : int
-        Severity from 1 to 5. Only the images of this severity are read.
+        Severity from 1 to 5. Only the images with this severity are read.
     records : int, optional
         Number of images per severity, if it differs from the 10,000 of the official version.
 
@@ -247,8 +246,8 @@ def read_cifar10_c(
     InputError
         If the folder, the file, the corruption or the severity does not exist.
     FileFormatError
-        If a file is incomplete, contains pickled objects, or has another shape or type. If a label
-        is invalid.
+        If a file is incomplete, contains pickled objects, or has an unexpected shape or type. If a
+        label is invalid.
 
     References
     ----------
@@ -271,7 +270,7 @@ def read_cifar100_c(
     classes: tuple[str, ...] | None = None,
     records: int | None = None,
 ) -> Images:
-    """Read the test images of CIFAR-100 with one corruption at one severity.
+    """Read the CIFAR-100 test images with one corruption at one severity.
 
     Parameters
     ----------
@@ -280,10 +279,10 @@ def read_cifar100_c(
     corruption : str
         Name in `CORRUPTIONS` or `EXTRA_CORRUPTIONS`, such as "fog".
     severity : int
-        Severity from 1 to 5. Only the images of this severity are read.
+        Severity from 1 to 5. Only the images with this severity are read.
     classes : tuple of str, optional
         Names of the 100 fine classes, which the files do not contain. `read_cifar100` returns the
-        names. By default, the numbers of the classes are used.
+        names. The default names are the numbers of the classes.
     records : int, optional
         Number of images per severity, if it differs from the 10,000 of the official version.
 
@@ -297,8 +296,8 @@ def read_cifar100_c(
     InputError
         If the folder, the file, the corruption or the severity does not exist.
     FileFormatError
-        If a file is incomplete, contains pickled objects, or has another shape or type. If a label
-        is invalid.
+        If a file is incomplete, contains pickled objects, or has an unexpected shape or type. If a
+        label is invalid.
 
     References
     ----------
@@ -324,7 +323,7 @@ def _read_corrupted(  # noqa: PLR0917  the arguments of the two readers
     classes: tuple[str, ...],
     records: int | None,
 ) -> Images:
-    """Read the test images of one of the two data sets with a corruption at a severity."""
+    """Read the CIFAR-10 or CIFAR-100 test images with one corruption at one severity."""
     checks.one_of(corruption, "corruption", (*CORRUPTIONS, *EXTRA_CORRUPTIONS))
     if checks.positive_int(severity, "severity") > SEVERITIES:
         raise InputError(f"`severity` must be 1 to {SEVERITIES}; got {severity}")
@@ -350,7 +349,7 @@ def _read_corrupted(  # noqa: PLR0917  the arguments of the two readers
 
 
 def _map_array(path: Path, shape: tuple[int, ...], layout: Layout) -> Array:
-    """Map a file with an array of integers into memory, without unpickling objects."""
+    """Memory-map a file that contains an integer array, without unpickling objects."""
     remedy = f"{layout.download_command}, again"
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)

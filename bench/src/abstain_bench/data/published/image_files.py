@@ -1,4 +1,4 @@
-"""Image files that are listed first, and read and resized when they are needed."""
+"""List the image files of data sets, and read and resize the images on request."""
 
 import math
 import os
@@ -27,12 +27,12 @@ _DAMAGE = (OSError, SyntaxError, ValueError, TypeError, IndexError, struct.error
 
 @dataclass(frozen=True, eq=False)
 class ImageFiles:
-    """Image files of a data set, with labels, that are read on request.
+    """Labeled image files that are read on request.
 
     Attributes
     ----------
     folder : Path
-        Folder of the files.
+        Folder that contains the image files.
     names : tuple of str
         Path of each image relative to the folder.
     labels : int64 ndarray of shape (n,)
@@ -42,9 +42,9 @@ class ImageFiles:
     groups : int64 ndarray of shape (n,), optional
         Origin of each image, such as a camera trap or a hospital, if the data set contains it.
     crop : bool
-        Whether to crop the largest central square. If False, images are resized to a square.
+        Whether to crop the largest central square. If False, images are stretched to a square.
     rows : int64 ndarray of shape (n,), optional
-        Indices of the images in their source. By default, the indices are 0 to n - 1.
+        Indices of the images in their source. The default indices are 0 to n - 1.
 
     Examples
     --------
@@ -69,11 +69,11 @@ class ImageFiles:
 
     @property
     def source_indices(self) -> IntArray:
-        """Indices of the images in their source."""
+        """Index of each image in its source."""
         return np.arange(self.n) if self.rows is None else self.rows
 
     def subset(self, rows: Array) -> "ImageFiles":
-        """Return the images in the given rows, in the order of the rows."""
+        """Return the image files with the given indices, in the order of the indices."""
         selected = np.asarray(rows)
         return replace(
             self,
@@ -84,7 +84,7 @@ class ImageFiles:
         )
 
     def concatenate(self, other: "ImageFiles") -> "ImageFiles":
-        """Append other images of the same source, which must differ from these images."""
+        """Append other image files of the same source, which must be disjoint from these files."""
         groups = None
         if self.groups is not None and other.groups is not None:
             groups = np.concatenate([self.groups, other.groups])
@@ -97,9 +97,9 @@ class ImageFiles:
         )
 
     def sample(self, limit: int | None, *, rng: Rng = 0) -> "ImageFiles":
-        """Sample at most `limit` images, or return all images if `limit` is None.
+        """Return a random sample of at most `limit` images, or all images if `limit` is None.
 
-        The images remain in the order of the source.
+        The images keep their original order.
         """
         if limit is None or checks.positive_int(limit, "limit") >= self.n:
             return self
@@ -109,9 +109,10 @@ class ImageFiles:
     def read(self, *, side: int = 32) -> Images:
         """Read all images as squares of `side` pixels.
 
-        Large JPEG files are decoded at a fraction of their size, which is at least twice `side`. An
-        antialiased bilinear filter resizes the images. Images of more than 8 GiB are stored in an
-        unnamed temporary file in TMPDIR. If a file is damaged, the error contains its name.
+        Large JPEG files are decoded at a reduced resolution, which is at least twice `side`. Images
+        are resized by an antialiased bilinear filter. If the images need more than 8 GiB, they are
+        stored in an unnamed temporary file in TMPDIR. If a file is damaged, the error names the
+        file.
         """
         if not self.n:
             raise InputError(f"there are no images to read in {str(self.folder)!r}")
@@ -122,7 +123,7 @@ class ImageFiles:
         return Images(pixels, self.labels, self.classes, self.rows)
 
     def batches(self, size: int, *, side: int = 32) -> Iterator[Images]:
-        """Read and yield batches of `size` images, for data sets that do not fit into memory."""
+        """Read and yield batches of `size` images, for data sets that exceed the memory."""
         checks.positive_int(size, "size")
         for start in range(0, self.n, size):
             rows = np.arange(start, min(start + size, self.n))
@@ -131,7 +132,7 @@ class ImageFiles:
 
 @dataclass(frozen=True, eq=False)
 class ImageFileSplits:
-    """The splits of a published data set as image files.
+    """Training, validation and test images of a published data set as image files.
 
     Attributes
     ----------
@@ -151,9 +152,10 @@ class ImageFileSplits:
     shifts: Mapping[str, ImageFiles]
 
     def read(self, *, side: int = 32, limit: int | None = None, rng: Rng = 0) -> Splits:
-        """Read at most `limit` sampled images of every split as squares of `side` pixels.
+        """Read every split as squares of `side` pixels, with at most `limit` sampled images each.
 
-        An image needs 3 x side x side bytes, so 100,000 images of 64 x 64 pixels need 1.2 GB.
+        An image needs 3 x side x side bytes of memory, so 100,000 images of 64 x 64 pixels need 1.2
+        GB.
         """
         generator = as_generator(rng)
 
@@ -170,7 +172,7 @@ class ImageFileSplits:
 
 
 def read_image(path: Path, side: int, *, crop: bool) -> Array:
-    """Read an image as bytes of shape (3, side, side)."""
+    """Read an image as a uint8 array of shape (3, side, side)."""
     try:
         from PIL import Image
     except ModuleNotFoundError as error:
@@ -199,7 +201,7 @@ def read_image(path: Path, side: int, *, crop: bool) -> Array:
 
 
 def _allocate(shape: tuple[int, ...]) -> Array:
-    """Allocate an array of bytes in memory, or in a temporary file if it is too large."""
+    """Allocate a uint8 array in memory, or in a temporary file if it is too large."""
     if math.prod(shape) <= _MAX_MEMORY_BYTES:
         return np.empty(shape, np.uint8)
     with TemporaryFile() as file:
@@ -209,7 +211,7 @@ def _allocate(shape: tuple[int, ...]) -> Array:
 
 
 def _to_square(image: Any, side: int, *, crop: bool, bilinear: Any) -> Array:
-    """Crop or resize an image to a square, and return bytes of shape (3, side, side)."""
+    """Crop or resize an image to a square uint8 array of shape (3, side, side)."""
     # Pillow warns about a palette with transparency unless it is converted to RGBA first.
     rgb = image.convert("RGBA").convert("RGB") if image.mode == "P" else image.convert("RGB")
     width, height = rgb.size
@@ -228,24 +230,24 @@ _SUFFIXES = (".jpeg", ".jpg", ".png", ".bmp", ".gif", ".pgm", ".ppm", ".tif", ".
 def find_image_folder(
     folder: str | Path, *, classes: Sequence[str] | None = None, crop: bool = True
 ) -> ImageFiles:
-    """List the image files in the class folders of a folder.
+    """List the images of a folder that contains one subfolder per class.
 
     Parameters
     ----------
     folder : str or Path
         Folder with one folder per class, such as ``train`` of ImageNet.
     classes : sequence of str, optional
-        Names of the class folders in the order of their labels. By default, all class folders are
-        used in alphabetical order.
+        Names of the class folders in the order of their labels. The default is all class folders in
+        alphabetical order.
     crop : bool, default=True
         Whether to crop the largest central square of each image, as is usual for ImageNet. If
-        False, images are resized to a square.
+        False, images are stretched to a square.
 
     Returns
     -------
     ImageFiles
-        The files in the order of classes and names, including subfolders of the class folders.
-        Hidden files, links to folders and files that are not images are ignored.
+        The files, sorted by class and name, including those in nested subfolders. The function
+        ignores hidden files, links to folders, and files that are not images.
 
     Raises
     ------
@@ -286,7 +288,7 @@ def find_image_folder(
 
 
 def _image_paths(folder: Path, class_name: str) -> list[str]:
-    """Return the sorted paths of the images of a class relative to the folder."""
+    """Return the paths of the images of a class, relative to the folder and sorted."""
     paths = [
         Path(root, file).relative_to(folder).as_posix()
         for root, _, files in os.walk(folder / class_name)

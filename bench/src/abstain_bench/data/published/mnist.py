@@ -24,7 +24,7 @@ _MAX_COMPRESSION = 1100
 
 
 def read_idx(path: str | Path) -> Array:
-    """Read an IDX file that contains an array of bytes.
+    """Read an IDX file that contains an array of unsigned bytes.
 
     References
     ----------
@@ -95,12 +95,13 @@ _PICKLED = ("training.pt", "mnist.pkl.gz", "mnist.pkl")
 
 
 def read_mnist(folder: str | Path) -> tuple[Images, Images]:
-    """Read MNIST, which has 60,000 and 10,000 handwritten digits of 28 x 28 pixels.
+    """Read MNIST, which has 60,000 training and 10,000 test images of handwritten digits.
 
     Parameters
     ----------
     folder : str or Path
-        Folder with ``train-images-idx3-ubyte`` and the other three files, plain or ``.gz``.
+        Folder with ``train-images-idx3-ubyte`` and the three other files, uncompressed or
+        compressed with gzip.
 
     Returns
     -------
@@ -112,7 +113,8 @@ def read_mnist(folder: str | Path) -> tuple[Images, Images]:
     InputError
         If the folder or one of its files does not exist.
     FileFormatError
-        If a file is incomplete or is not an IDX file, or if images and labels do not match.
+        If a file is incomplete or is not an IDX file, or if the numbers of images and labels
+        differ.
 
     References
     ----------
@@ -127,13 +129,13 @@ def read_mnist(folder: str | Path) -> tuple[Images, Images]:
 
 
 def read_fashion_mnist(folder: str | Path) -> tuple[Images, Images]:
-    """Read Fashion-MNIST, which has 60,000 and 10,000 images of clothing of 28 x 28 pixels.
+    """Read Fashion-MNIST, which has 60,000 training and 10,000 test images of clothing.
 
     Parameters
     ----------
     folder : str or Path
-        Folder with ``train-images-idx3-ubyte`` and the other three files, plain or ``.gz``. The
-        Debian package ``dataset-fashion-mnist`` installs it as
+        Folder with ``train-images-idx3-ubyte`` and the three other files, uncompressed or
+        compressed with gzip. The Debian package ``dataset-fashion-mnist`` installs the files in
         ``/usr/share/datasets/fashion-mnist``.
 
     Returns
@@ -146,12 +148,13 @@ def read_fashion_mnist(folder: str | Path) -> tuple[Images, Images]:
     InputError
         If the folder or one of its files does not exist.
     FileFormatError
-        If a file is incomplete or is not an IDX file, or if images and labels do not match.
+        If a file is incomplete or is not an IDX file, or if the numbers of images and labels
+        differ.
 
     Notes
     -----
-    The function cannot detect a folder with MNIST, because the files of both data sets have the
-    same names and sizes.
+    The files of MNIST have the same names and sizes, so the function cannot detect that the folder
+    contains MNIST.
 
     References
     ----------
@@ -166,7 +169,7 @@ def read_fashion_mnist(folder: str | Path) -> tuple[Images, Images]:
 
 
 def read_emnist(folder: str | Path, *, split: EmnistSplit = "balanced") -> tuple[Images, Images]:
-    """Read a split of EMNIST, which has handwritten letters and digits of 28 x 28 pixels.
+    """Read a split of EMNIST, which contains handwritten letters and digits.
 
     Parameters
     ----------
@@ -179,15 +182,16 @@ def read_emnist(folder: str | Path, *, split: EmnistSplit = "balanced") -> tuple
     Returns
     -------
     tuple of Images
-        Training images and test images. The images are upright, because the function transposes the
-        stored images.
+        Training images and test images. The stored images are transposed, and the function returns
+        them upright.
 
     Raises
     ------
     InputError
         If the folder, one of its files or the split does not exist.
     FileFormatError
-        If a file is incomplete or is not an IDX file. If images, labels and mapping do not match.
+        If a file is incomplete or is not an IDX file. If the images, the labels and the mapping of
+        labels to characters are inconsistent.
 
     References
     ----------
@@ -221,7 +225,7 @@ def read_emnist(folder: str | Path, *, split: EmnistSplit = "balanced") -> tuple
 
 
 def _read_splits(folder: str | Path, title: str, classes: tuple[str, ...]) -> tuple[Images, Images]:
-    """Read the training and test images of a data set whose files have the names of MNIST."""
+    """Read the training and test images of a data set with the file names of MNIST."""
     layout = Layout(
         title.lower(),
         title,
@@ -244,7 +248,7 @@ def _read_splits(folder: str | Path, title: str, classes: tuple[str, ...]) -> tu
 
 
 def _read_images_and_labels(folder: Path, stem: str, layout: Layout) -> tuple[Array, Array]:
-    """Read the images and the labels of a split, and check that their numbers are equal."""
+    """Read the images and the labels of a split, and check that their numbers match."""
     pixels = read_idx(_find_idx_file(folder, f"{stem}-images", 3, layout))
     labels = read_idx(_find_idx_file(folder, f"{stem}-labels", 1, layout))
     if pixels.ndim != 3 or pixels.shape[1:] != (28, 28) or labels.ndim != 1:
@@ -272,12 +276,12 @@ def _find_idx_file(folder: Path, stem: str, n_axes: int, layout: Layout) -> Path
 
 
 def _idx_suffixes(n_axes: int) -> tuple[str, ...]:
-    """Return the possible ends of the names of IDX files, some of which begin with a dot."""
+    """Return the possible endings of the names of IDX files."""
     return tuple(f"{dot}idx{n_axes}-ubyte{gz}" for dot in "-." for gz in ("", ".gz"))
 
 
 def _read_mapping(path: Path) -> tuple[Array, tuple[str, ...]]:
-    """Read the sorted labels and the characters of each label."""
+    """Read a mapping file, and return the sorted labels and the character of each label."""
     lines = path.read_text(encoding="ascii", errors="replace").splitlines()
     rows = [line.split() for line in lines if line.strip()]
     is_valid = [len(row) >= 2 and all(number.isdigit() for number in row) for row in rows]

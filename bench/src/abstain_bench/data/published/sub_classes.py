@@ -1,4 +1,4 @@
-"""Super-classes of CIFAR-100 and BREEDS ENTITY-13, whose held-out sub-classes are a shift."""
+"""Read CIFAR-100 and BREEDS ENTITY-13 with held-out sub-classes as a shift."""
 
 import re
 import tomllib
@@ -28,7 +28,7 @@ _N_RECORD_BYTES = 2 + 3 * 32 * 32
 
 
 def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Splits:
-    """Read CIFAR-100 with 19 super-classes, and hold out one fine class of each super-class.
+    """Read CIFAR-100 with 19 super-classes, and hold out one fine class of each as a shift.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Sp
     Returns
     -------
     Splits
-        38,000 training images and 7,600 test images of four fine classes of each super-class, from
-        the official training and test files. The shift "sub-class" contains the 11,400 images of
-        the held-out fine classes from both files, as in FD-Shifts.
+        38,000 training and 7,600 test images of the four remaining fine classes of each
+        super-class. The shift "sub-class" contains all 11,400 training and test images of the
+        held-out fine classes, as in FD-Shifts.
 
     Raises
     ------
@@ -55,10 +55,11 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Sp
 
     Notes
     -----
-    `HELD_OUT_FINE` contains the held-out classes, which are those of `SuperCIFAR100` in FD-Shifts.
-    As there, the super-class "vehicles 2" is left out. FD-Shifts has no i.i.d. test images for this
-    data set. `Images.rows` contains the indices in the training file and in the test file. In the
-    shift, the indices of test images follow those of the training images.
+    `HELD_OUT_FINE` lists the held-out classes, which are the same as for `SuperCIFAR100` in
+    FD-Shifts. As in FD-Shifts, the super-class "vehicles 2" is excluded. FD-Shifts has no i.i.d.
+    test images for this data set. `Images.rows` contains the indices in the training file and in
+    the test file. In the shift, the test images follow the training images, and their indices are
+    continued.
 
     References
     ----------
@@ -101,7 +102,7 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Sp
 
 
 def _read_super_labels(path: Path) -> IntArray:
-    """Read the super-class of each image, which is the first byte of its record."""
+    """Read the super-class of each image from the first byte of its record."""
     records = np.memmap(path, np.uint8, mode="r").reshape(-1, _N_RECORD_BYTES)
     labels = records[:, 0].astype(np.int64)
     description = f"{path.name} is not of CIFAR-100 in the binary version"
@@ -123,7 +124,7 @@ def _read_names(folder: Path, file_name: str, count: int) -> tuple[str, ...]:
 def _super_class_by_fine_class(
     fine_labels: IntArray, super_labels: IntArray, fine_names: tuple[str, ...]
 ) -> IntArray:
-    """Return the super-class of each fine class, or raise FileFormatError if it has two."""
+    """Return the super-class of each fine class, or raise FileFormatError if it is ambiguous."""
     super_class_of = np.full(len(fine_names), -1)
     super_class_of[fine_labels] = super_labels
     mismatches = np.flatnonzero(super_class_of[fine_labels] != super_labels)
@@ -141,7 +142,7 @@ def _super_class_by_fine_class(
 def _held_out_codes(
     fine_names: tuple[str, ...], super_class_of: IntArray, super_names: tuple[str, ...]
 ) -> Array:
-    """Return the codes of the held-out fine classes, one of each retained super-class."""
+    """Return the class codes of the held-out fine classes, one per remaining super-class."""
     missing = [name for name in HELD_OUT_FINE if name not in fine_names]
     if DROPPED not in super_names:
         missing.append(DROPPED)
@@ -161,7 +162,7 @@ def _held_out_codes(
 
 
 def _relabeled(images: Images, labels: Array, mask: Array, classes: tuple[str, ...]) -> Images:
-    """Select images by a mask, and replace the labels and the names of the classes."""
+    """Select images by a mask, and replace their labels and class names."""
     rows = np.flatnonzero(mask)
     if not rows.size:
         raise FileFormatError(
@@ -188,13 +189,13 @@ _SEED = 12345
 
 
 def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -> ImageFileSplits:
-    """List the image files of BREEDS ENTITY-13 in the training images of ImageNet.
+    """List the images of BREEDS ENTITY-13, which are part of the ImageNet training images.
 
     Parameters
     ----------
     folder : str or Path
-        Folder ``train`` of ImageNet, which contains a folder for each class (``n01440764``). A
-        folder that contains it, such as ``ILSVRC`` of the archive from Kaggle, is also valid.
+        Folder ``train`` of ImageNet, which contains one folder per class, such as ``n01440764``. A
+        parent folder, such as ``ILSVRC`` in the Kaggle archive, is also valid.
     test : int, default=10_000
         Number of images of the source sub-classes that become i.i.d. test images.
     rng : int, Generator or None, default=12345
@@ -204,9 +205,9 @@ def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -
     -------
     ImageFileSplits
         Images of 13 super-classes. The training images and the i.i.d. test images are from the ten
-        source sub-classes of each super-class. The shift "sub-class" contains the ten target
-        sub-classes. `read` resizes the images. Because there are 338,000 images, pass `limit` or
-        use `batches`.
+        source sub-classes of each super-class. The shift "sub-class" contains the images of the ten
+        target sub-classes of each super-class. `read` resizes the images. The data set has 338,000
+        images, so set `limit` or read the images by `batches`.
 
     Raises
     ------
@@ -217,9 +218,9 @@ def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -
 
     Notes
     -----
-    The 260 sub-classes are those of BREEDS with the split "rand", which FD-Shifts uses. `ENTITY13`
-    contains them, so the files of the BREEDS repository are not needed. By default, the i.i.d. test
-    images are the 10,000 images that FD-Shifts samples with the seed 12345.
+    The 260 sub-classes are those of the random split of BREEDS, which FD-Shifts also uses.
+    `ENTITY13` contains them, so the files of the BREEDS repository are not needed. By default, the
+    i.i.d. test images are the 10,000 images that FD-Shifts samples with the seed 12345.
 
     References
     ----------
@@ -250,7 +251,7 @@ def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -
 
 
 def _find_train_folder(folder: Path) -> Path:
-    """Return the folder with the class folders of ImageNet's training images."""
+    """Return the folder that contains the class folders of the ImageNet training images."""
     if not folder.is_dir():
         raise InputError(
             f"there is no folder {str(folder)!r} to read the training images of ImageNet from"

@@ -1,4 +1,4 @@
-"""Reader of SVHN, digits of house numbers in street views, from MATLAB 5 files."""
+"""Read SVHN, which contains digits of house numbers, from MATLAB 5 files."""
 
 import struct
 import zlib
@@ -41,7 +41,7 @@ class _DamageError(Exception):
 
 
 def read_matlab5(path: Path, names: tuple[str, ...]) -> dict[str, Array]:
-    """Read the arrays with the given names from a MATLAB 5 file, or raise FileFormatError."""
+    """Read the named arrays from a MATLAB 5 file, or raise FileFormatError."""
     content = path.read_bytes()
     order = {b"IM": "<", b"MI": ">"}.get(content[126:_HEAD])
     if order is None:
@@ -62,7 +62,7 @@ def read_matlab5(path: Path, names: tuple[str, ...]) -> dict[str, Array]:
 
 
 def _arrays(data: memoryview, names: tuple[str, ...], order: str) -> Iterator[tuple[str, Array]]:
-    """Yield the name and the array of each requested variable."""
+    """Yield the name and the array of each requested variable of a MATLAB 5 file."""
     remaining = data
     while len(remaining):
         type_code, body, remaining = _element(remaining, order, padded=False)
@@ -78,7 +78,7 @@ def _arrays(data: memoryview, names: tuple[str, ...], order: str) -> Iterator[tu
 def _element(
     data: memoryview, order: str, *, padded: bool = True
 ) -> tuple[int, memoryview, memoryview]:
-    """Return the type and the content of the first element, and the remaining data."""
+    """Return the type and the content of the first data element, and the remaining bytes."""
     if len(data) < 8:
         raise _DamageError("it ends inside a tag")
     type_code, n_bytes = struct.unpack(f"{order}II", data[:8])
@@ -143,7 +143,7 @@ _LAYOUT = Layout("svhn", "SVHN", tuple(_N_IMAGES))
 
 
 def read_svhn(folder: str | Path, *, records: int | None = None) -> tuple[Images, Images]:
-    """Read SVHN, which has 73,257 and 26,032 color images of digits of 32 x 32 pixels.
+    """Read SVHN, which has 73,257 training and 26,032 test images of digits of 32 x 32 pixels.
 
     Parameters
     ----------
@@ -155,16 +155,16 @@ def read_svhn(folder: str | Path, *, records: int | None = None) -> tuple[Images
     Returns
     -------
     tuple of Images
-        Training images and test images. The label of the digit 0 is 10 in the files and 0 in the
-        result.
+        Training images and test images. The files label the digit 0 as 10; the function labels it
+        as 0.
 
     Raises
     ------
     InputError
         If the folder or one of its files does not exist.
     FileFormatError
-        If a file is incomplete, is not a MATLAB 5 file, has arrays of another shape, or has a label
-        that is not a digit.
+        If a file is incomplete or is not a MATLAB 5 file, if an array has an unexpected shape, or
+        if a label is not a digit.
 
     References
     ----------
@@ -185,7 +185,7 @@ def read_svhn(folder: str | Path, *, records: int | None = None) -> tuple[Images
 
 
 def _read(path: Path, count: int) -> Images:
-    """Read the images and labels of a file, and check their shapes, types and values."""
+    """Read the images and labels of a file, and validate their shapes, types and values."""
     try:
         variables = read_matlab5(path, ("X", "y"))
     except FileFormatError as error:

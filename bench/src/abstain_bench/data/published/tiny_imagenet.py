@@ -1,4 +1,4 @@
-"""Reader of TinyImageNet, which has images of 64 x 64 pixels of 200 classes of ImageNet."""
+"""Read TinyImageNet, which contains images of 64 x 64 pixels from 200 ImageNet classes."""
 
 from pathlib import Path
 
@@ -20,37 +20,37 @@ _N_VALIDATION_PER_CLASS = 50
 def read_tiny_imagenet(
     folder: str | Path, *, side: int = 32, records: int | None = None
 ) -> tuple[Images, Images]:
-    """Read TinyImageNet, which has 100,000 and 10,000 color images, and resize the images.
+    """Read TinyImageNet, which has 100,000 training and 10,000 test images, and resize the images.
 
     Parameters
     ----------
     folder : str or Path
         Folder ``tiny-imagenet-200`` of ``tiny-imagenet-200.zip``, or a folder that contains it.
     side : int, default=32
-        Height and width of the returned images. The images in the files have a side of 64 pixels.
+        Height and width of the returned images. The images in the files have 64 x 64 pixels.
     records : int, optional
         Number of training images and of validation images per class, if it differs from the 500 and
-        50 of the official version. The number of classes may then also differ.
+        50 of the official version.
 
     Returns
     -------
     tuple of Images
-        Training images and test images. The test images are the official validation images, because
-        the labels of the official test images are not published.
+        Training images and test images. The official validation images serve as test images,
+        because the labels of the official test images are not published.
 
     Raises
     ------
     InputError
         If the folder or one of its files does not exist, or if Pillow is not installed.
     FileFormatError
-        If a class has another number of images, if the annotations name an unknown class or file,
-        or if an image is damaged. The message contains the name.
+        If a class has an unexpected number of images, if the annotations name an unknown class or
+        file, or if an image is damaged. The message contains the name.
 
     Notes
     -----
-    The function takes about two minutes on one core. FD-Shifts reads a version with images of
-    32 x 32 pixels. Here, the antialiased bilinear filter of Pillow resizes the images, so the
-    confidences for individual images differ slightly.
+    The function takes about two minutes on one core. FD-Shifts reads a version of the data set with
+    images of 32 x 32 pixels. The function resizes the original images by the antialiased bilinear
+    filter of Pillow, so the confidence scores of individual images differ slightly.
 
     References
     ----------
@@ -91,7 +91,7 @@ def find_tiny_imagenet(
 
 
 def _class_names(folder: Path, wnids: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the first word and the WordNet number of each class, or only the number."""
+    """Return the WordNet number of each class, preceded by its first word if it is available."""
     path = folder / "words.txt"
     lines = path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else []
     words = {}
@@ -103,7 +103,7 @@ def _class_names(folder: Path, wnids: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _find_train(folder: Path, wnids: tuple[str, ...], count: int) -> ImageFiles:
-    """List the training images, of which each class must have `count`."""
+    """List the training images and check that each class has `count` images."""
     names: list[str] = []
     for wnid in wnids:
         images = _LAYOUT.require(folder, f"train/{wnid}/images")
@@ -121,7 +121,7 @@ def _find_train(folder: Path, wnids: tuple[str, ...], count: int) -> ImageFiles:
 
 
 def _find_validation(folder: Path, wnids: tuple[str, ...], count: int) -> ImageFiles:
-    """List the validation images in the annotations, which must name `count` per class."""
+    """List the validation images and check that the annotations name `count` images per class."""
     path = folder / "val" / "val_annotations.txt"
     if not path.is_file():
         raise FileFormatError(

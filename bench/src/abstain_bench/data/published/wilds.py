@@ -1,4 +1,4 @@
-"""Readers of two data sets of WILDS, iWildCam and Camelyon17."""
+"""Read two data sets of WILDS: iWildCam and Camelyon17."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _read_csv(path: Path) -> "pl.DataFrame":
-    """Read all columns of a CSV file as text."""
+    """Read a CSV file and return all columns as text."""
     import polars as pl
 
     try:
@@ -31,7 +31,7 @@ def _read_csv(path: Path) -> "pl.DataFrame":
 
 
 def _read_table(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
-    """Read columns of a CSV file as text, without missing cells."""
+    """Read columns of a CSV file as text, and raise an error if a cell is missing."""
     frame = _read_csv(path)
     missing = [name for name in columns if name not in frame.columns]
     if missing:
@@ -53,7 +53,7 @@ def _read_table(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
 def _parse_integers(
     table: Mapping[str, list[str]], name: str, path: Path, *, below: int | None = None
 ) -> IntArray:
-    """Convert a column to integers of at least 0, or raise FileFormatError with the line number."""
+    """Convert a column to nonnegative integers, or raise FileFormatError with the line number."""
     # Some versions of the files contain integers such as 2.0.
     texts = [text.removesuffix(".0") for text in table[name]]
     for row, text in enumerate(texts):
@@ -91,7 +91,7 @@ _SEED = 12345
 
 
 def find_iwildcam(folder: str | Path, *, records: int | None = None) -> ImageFileSplits:
-    """List the image files of iWildCam2020-WILDS, which has 182 animals in camera traps.
+    """List the images of iWildCam2020-WILDS, which contains 182 classes of camera-trap images.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ def find_iwildcam(folder: str | Path, *, records: int | None = None) -> ImageFil
     ImageFileSplits
         The official splits. `train`, `validation` ("id_val") and the i.i.d. `test` ("id_test") come
         from the same camera traps. The shifts "locations" ("test") and "locations-validation"
-        ("val") come from other camera traps. `groups` contains the camera trap. Images are resized
-        to squares when they are read.
+        ("val") contain images from other camera traps. `groups` contains the camera trap. Images
+        are stretched to squares when they are read.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def find_iwildcam(folder: str | Path, *, records: int | None = None) -> ImageFil
 def find_camelyon17(
     folder: str | Path, *, records: int | None = None, rng: Rng = _SEED
 ) -> ImageFileSplits:
-    """List the image files of Camelyon17-WILDS, which has tissue with and without tumors.
+    """List the images of Camelyon17-WILDS, which show tissue with and without tumors.
 
     Parameters
     ----------
@@ -181,9 +181,9 @@ def find_camelyon17(
     -------
     ImageFileSplits
         The official splits. The training images and the i.i.d. images ("id_val") come from three
-        hospitals. The shift "hospital" comes from center 2, and "hospital-validation" comes from
-        center 1. Because the data set has no i.i.d. test images, a tenth of "id_val" becomes
-        `validation`, and the remaining images become the i.i.d. `test`. `groups` contains the
+        hospitals. The shift "hospital" contains the images from center 2, and "hospital-validation"
+        those from center 1. The data set has no unshifted test images, so a tenth of "id_val"
+        becomes `validation`, and the remaining nine tenths become `test`. `groups` contains the
         center.
 
     Raises
@@ -260,7 +260,7 @@ def _subset(files: ImageFiles, mask: Array, name: str) -> ImageFiles:
 
 
 def _read_animal_names(folder: Path, count: int) -> tuple[str, ...]:
-    """Read the names of the animals from categories.csv, with numbers for missing names."""
+    """Read the class names from categories.csv, and use numbers for missing names."""
     path = folder / "categories.csv"
     numbers = tuple(map(str, range(count)))
     name_by_number = {}

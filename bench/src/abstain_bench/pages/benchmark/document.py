@@ -1,4 +1,4 @@
-"""Build the document of a benchmark, which pages and the terminal display."""
+"""Build the benchmark report as a document that pages and the terminal display."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -58,7 +58,7 @@ _LEAD: Final = (
 
 
 def benchmark_document(results: BenchmarkResults, origin: doc.ReportOptions) -> doc.Document:
-    """Return the report of a benchmark, with a comparison to the other models of `origin`."""
+    """Build the report of a benchmark, including a comparison with other models."""
     board = Leaderboard(results)
     kind = "Benchmark of confidence scores"
     default_title = f"Benchmark on {results.task}" if results.task else kind
@@ -77,7 +77,7 @@ def benchmark_document(results: BenchmarkResults, origin: doc.ReportOptions) -> 
 
 
 def _sections(board: Leaderboard, origin: doc.ReportOptions) -> Iterator[doc.Block]:
-    """Yield all sections of a single page, from the overview to the glossary."""
+    """Yield the sections of a report on a single page, from the overview to the glossary."""
     glance = tuple(front_blocks(board, origin.images))
     yield doc.Section("glance", "At a glance", glance, role="interactive")
     yield from method_sections(board, origin, (studies_section(board, origin.images),))
@@ -86,7 +86,7 @@ def _sections(board: Leaderboard, origin: doc.ReportOptions) -> Iterator[doc.Blo
 def method_sections(
     board: Leaderboard, origin: doc.ReportOptions, between: Sequence[doc.Block] = ()
 ) -> Iterator[doc.Block]:
-    """Yield the sections about all methods, with `between` before the descriptions of methods."""
+    """Yield the sections about all methods, with `between` before the method descriptions."""
     results = board.results
     yield _controls(board)
     yield _rankings_section(board)
@@ -103,7 +103,7 @@ def method_sections(
 
 
 def _controls(board: Leaderboard) -> doc.Controls:
-    """Return the controls that select the metric and the intervals, and that jump to a section."""
+    """Return the page controls that select a metric, display intervals, or jump to a section."""
     headings = (metric_heading(board.grid(metric)) for metric in board.results.comparisons)
     metrics = tuple(doc.Option(str(i), heading) for i, heading in enumerate(headings))
     studies = tuple((board.anchors[study.name], study.title) for study in board.results.headline)
@@ -142,7 +142,7 @@ def _excluded_section(reasons: Mapping[str, str]) -> Iterator[doc.Section]:
 
 # -------------------------------------------------------------------------------------- terminal
 def _summary(board: Leaderboard) -> Iterator[doc.Block]:
-    """Yield the tables, the notes and the curves that a terminal displays."""
+    """Yield the tables, the notes and the curves that are displayed in a terminal."""
     results = board.results
     if board.metrics:
         grid = board.grid(board.metrics[0])
@@ -165,7 +165,7 @@ def _summary(board: Leaderboard) -> Iterator[doc.Block]:
 
 
 def _leaders(grid: Grid, baseline: str) -> doc.Table:
-    """Return a table with the best methods, their value and the baseline for each study."""
+    """Return a table of the best methods, the best value and the baseline value for each study."""
     columns = (
         doc.Column("Study"),
         doc.Column("Best"),
@@ -176,7 +176,7 @@ def _leaders(grid: Grid, baseline: str) -> doc.Table:
 
 
 def _leaders_row(grid: Grid, study: Study, baseline: str) -> tuple[doc.Cell, ...]:
-    """Return a study, its best methods with a value, the number of similar ones, the baseline."""
+    """Return the best methods and value, the number of similar methods and the baseline value."""
     values = {
         name: replace(entry.number, low=doc.NAN, high=doc.NAN)
         for name, entry in grid.column(study).items()
@@ -195,7 +195,7 @@ def _leaders_row(grid: Grid, study: Study, baseline: str) -> tuple[doc.Cell, ...
 
 
 def _overall(board: Leaderboard, grid: Grid) -> Iterator[doc.Block]:
-    """Yield the methods with the best mean ranks, and how often each method is best."""
+    """Yield tables of the best mean ranks and of the number of studies that each method wins."""
     means = {metric: board.mean_rank_by_method(metric) for metric in board.metrics}
     relations = {
         method.name: [entry.relation_to_best for entry in grid.row(method) if entry]
@@ -237,7 +237,7 @@ _DISPLAYED_FACTS: Final = {
 
 
 def facts_of(results: BenchmarkResults) -> tuple[tuple[str, str], ...]:
-    """Return the title and the text of each fact, which is empty if the fact is unknown."""
+    """Return the title and the text of each fact; the text is empty if the fact is unknown."""
     facts = results.facts
     arms = dict.fromkeys(method.arm for method in results.methods if method.arm)
     seconds = facts.get("seconds")
@@ -269,7 +269,7 @@ def _versions_text(versions: object) -> str:
 
 
 def _seeds_text(seeds: object) -> str:
-    """Format the number of seeds, followed by the seeds in parentheses."""
+    """Format the number of seeds, followed by the list of seeds in parentheses."""
     if isinstance(seeds, Sequence) and not isinstance(seeds, str):
         # Without the number of seeds, a single seed 0 would look like a count of zero.
         return f"{format_count(len(seeds))} ({', '.join(map(str, seeds))})" if seeds else ""
@@ -277,7 +277,7 @@ def _seeds_text(seeds: object) -> str:
 
 
 def findings_of(results: BenchmarkResults, notes: Sequence[str] = ()) -> tuple[doc.Remark, ...]:
-    """Return the findings with the titles of their studies, followed by the notes."""
+    """Return the conclusions, each with the title of its study, followed by the notes."""
     titles = {study.name: study.title for study in results.studies}
 
     def describe_split(finding: Note) -> str:
@@ -348,7 +348,7 @@ _TABLE_TERMS: Final = {
 
 
 def glossary_entries(results: BenchmarkResults) -> Iterator[doc.GlossaryEntry]:
-    """Yield the general terms, then the metrics, then the terms of the tables."""
+    """Yield the definitions of general terms, metrics and table columns, in this order."""
     for title, meaning in _GENERAL_TERMS.items():
         yield doc.GlossaryEntry(title, meaning)
     kinds = {study.kind for study in results.headline}
@@ -372,7 +372,7 @@ _COSTS_LEAD: Final = (
 
 
 def costs_section(costs: Sequence[Cost]) -> Iterator[doc.Section]:
-    """Yield the section with the time of each stage and score, unless no job was run."""
+    """Yield the section with the durations of stages and scores, unless no job was run."""
     if not costs:
         return
     blocks: list[doc.Block] = [
@@ -387,7 +387,7 @@ def costs_section(costs: Sequence[Cost]) -> Iterator[doc.Section]:
 
 
 def _costs_table(title: str, headers: Sequence[str], rows: Sequence[CostRow]) -> doc.Table:
-    """Return a table with the jobs, the seconds and the share of the time in each row."""
+    """Return a table with the jobs, the duration and the share of the total duration per row."""
     columns = (*map(doc.Column, headers), *map(doc.number_column, ("Jobs", "Seconds", "Share")))
     cells: list[list[doc.Cell]] = [
         [

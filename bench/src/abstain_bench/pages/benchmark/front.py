@@ -1,4 +1,4 @@
-"""Write the first page of a benchmark for new readers, and its conclusions."""
+"""Write the first page of a benchmark report, with its main conclusions."""
 
 import math
 from collections import Counter
@@ -32,9 +32,9 @@ _CURVE: Final = (
 
 
 def best_method(board: Leaderboard) -> str:
-    """Return the method with the best mean rank by the first metric.
+    """Return the method with the best mean rank, according to the first metric.
 
-    Without mean ranks, return the best method of the first study, or else the baseline.
+    If there are no mean ranks, the result is the best method of the first study, or the baseline.
     """
     means = _mean_ranks(board)
     if means:
@@ -45,19 +45,19 @@ def best_method(board: Leaderboard) -> str:
 
 
 def _mean_ranks(board: Leaderboard) -> dict[str, float]:
-    """Return the mean rank of each method by the first metric."""
+    """Return the mean rank of each method, according to the first metric."""
     return board.mean_rank_by_method(board.metrics[0]) if board.metrics else {}
 
 
 def summary_sentences(board: Leaderboard) -> tuple[str, ...]:
-    """Return up to four sentences on the best method, its rank and its error rates."""
+    """Return up to four sentences about the best method, its mean rank and its error rates."""
     best = best_method(board)
     sentences = (*_best_method_sentences(board, best), _error_rate_sentence(board, best))
     return tuple(filter(None, sentences))
 
 
 def front_context(board: Leaderboard) -> tuple[str, ...]:
-    """Return the numbers of methods and of sources of failures."""
+    """Return the numbers of methods and of failure sources as two texts."""
     results = board.results
     return (
         f"{format_count(len(results.methods))} confidence scores",
@@ -66,7 +66,7 @@ def front_context(board: Leaderboard) -> tuple[str, ...]:
 
 
 def _best_method_sentences(board: Leaderboard, best: str) -> Iterator[str]:
-    """Yield the best mean rank, the number of wins and the certainty of the first rank."""
+    """Yield sentences about the best mean rank, the number of wins and the significance."""
     means = _mean_ranks(board)
     if best not in means:
         return
@@ -78,7 +78,7 @@ def _best_method_sentences(board: Leaderboard, best: str) -> Iterator[str]:
 
 
 def _first_rank_sentence(board: Leaderboard) -> str:
-    """State how certain the first mean rank over several studies is."""
+    """State whether the best mean rank over several studies is significantly the best."""
     mean_ranks = board.mean_ranks(board.metrics[0])
     if mean_ranks is None or mean_ranks.blocks < 2:
         return ""
@@ -93,7 +93,7 @@ def _first_rank_sentence(board: Leaderboard) -> str:
 
 
 def _error_rate_sentence(board: Leaderboard, best: str) -> str:
-    """Compare the error rates at 80% coverage on i.i.d. images and under the shifts."""
+    """Compare the error rates at 80% coverage without shift and under each shift."""
     risk_by_study = {study.name: risk for study, risk in _risks(board, best)}
     iid_study = next((study.name for study in board.results.headline if study.kind == "iid"), None)
     shift_risks = [risk for name, risk in risk_by_study.items() if name != iid_study]
@@ -111,7 +111,7 @@ def _error_rate_sentence(board: Leaderboard, best: str) -> str:
 
 
 def _risks(board: Leaderboard, method: str) -> Iterator[tuple[Study, float]]:
-    """Yield the studies with a curve of the method, and the selective risk at `_COVERAGE`."""
+    """Yield each study that has a curve of the method, with the selective risk at `_COVERAGE`."""
     for study in board.results.headline:
         curve = board.results.curves.get((study.name, method))
         if curve is not None and len(curve.coverage):
@@ -119,7 +119,7 @@ def _risks(board: Leaderboard, method: str) -> Iterator[tuple[Study, float]]:
 
 
 def front_blocks(board: Leaderboard, images: SampleImages | None) -> Iterator[doc.Block]:
-    """Yield example images, the risk-coverage curves of the best method, and the best methods."""
+    """Yield example images, the curves of the best method, and a table of the best methods."""
     if not board.metrics:
         return
     if images is not None:
@@ -131,13 +131,13 @@ def front_blocks(board: Leaderboard, images: SampleImages | None) -> Iterator[do
 
 
 def front_curve(board: Leaderboard) -> Iterator[doc.Figure]:
-    """Yield the figure with the risk-coverage curves of the best method."""
+    """Yield the figure of the risk-coverage curves of the best method."""
     display = _curve(board, best_method(board))
     yield from figure(display, "front", "Error rate of accepted answers", _CURVE)
 
 
 def _example_images(studies: Sequence[Study], images: SampleImages) -> Iterator[doc.Block]:
-    """Yield the available example images of the studies, or the reason why there are none."""
+    """Yield the available example images of each study, or the reason why there are none."""
     thumbnails = []
     for study in studies:
         source = images.sources.get(example_image(study))
@@ -153,7 +153,7 @@ def _example_images(studies: Sequence[Study], images: SampleImages) -> Iterator[
 
 
 def _curve(board: Leaderboard, method: str) -> SeriesDisplay | None:
-    """Return the risk-coverage curves of one method in the first study of each kind."""
+    """Return the risk-coverage curve of a method for the first study of each kind of shift."""
     first_studies: dict[str, Study] = {}
     for study in board.results.headline:
         first_studies.setdefault(kind_title(study.kind), study)
@@ -174,7 +174,7 @@ def _curve(board: Leaderboard, method: str) -> SeriesDisplay | None:
 
 
 def _best_methods_table(board: Leaderboard) -> doc.Table:
-    """Return the table of the methods with the best mean ranks by the first metric."""
+    """Return a table of the methods with the best mean ranks, according to the first metric."""
     metric = board.metrics[0]
     grid = board.grid(metric)
     means = board.mean_rank_by_method(metric)
@@ -207,7 +207,7 @@ def _best_methods_table(board: Leaderboard) -> doc.Table:
 
 
 def _count_wins(grid: Grid, studies: Sequence[Study]) -> Counter[str]:
-    """Count the studies in which each method is best."""
+    """Count the studies in which each method has the best value."""
     return Counter(name for study in studies for name in grid.methods_with_relation(study))
 
 
@@ -222,7 +222,7 @@ _PHRASES: Final = {
 
 
 def verdict_of(board: Leaderboard) -> tuple[str, ...]:
-    """Return sentences on the best methods for each source of failures and on the baseline."""
+    """Return sentences about the best methods for each failure source and about the baseline."""
     if not board.metrics:
         return ("No metric was computed.",)
     grid = board.grid(board.metrics[0])
@@ -236,7 +236,7 @@ def verdict_of(board: Leaderboard) -> tuple[str, ...]:
 
 
 def best_methods_sentence(grid: Grid) -> str:
-    """Name the methods that are best in most studies, for each kind of study."""
+    """For each kind of study, name the methods that are best in the most studies."""
     kinds = dict.fromkeys(study.kind for study in grid.studies)
     clauses = list(filter(None, (_best_methods_of_kind(grid, kind) for kind in kinds)))
     if not clauses:
@@ -245,7 +245,7 @@ def best_methods_sentence(grid: Grid) -> str:
 
 
 def _best_methods_of_kind(grid: Grid, kind: str) -> str:
-    """Name the methods that are best in most studies of one kind, with the significance."""
+    """Name the methods that are best in the most studies of one kind, with significance."""
     studies = [study for study in grid.studies if study.kind == kind]
     wins = _count_wins(grid, studies)
     if not wins:
@@ -263,7 +263,7 @@ def _best_methods_of_kind(grid: Grid, kind: str) -> str:
 
 
 def _significance_in_studies(grid: Grid, studies: Sequence[Study]) -> str:
-    """State in how many studies the best method is significantly better than all others."""
+    """Count the studies in which the best method is significantly better than all other methods."""
     if not any(map(grid.is_tested, studies)):
         return " (not tested)"
     n_significant = sum(_has_significant_winner(grid, study) for study in studies)
@@ -271,7 +271,7 @@ def _significance_in_studies(grid: Grid, studies: Sequence[Study]) -> str:
 
 
 def _has_significant_winner(grid: Grid, study: Study) -> bool:
-    """Return whether one method is significantly better than all others in a study."""
+    """Return whether a single method is significantly better than all others in a study."""
     not_worse: tuple[RelationToBest, ...] = ("not told apart", "untested", "undefined")
     return len(grid.methods_with_relation(study)) == 1 and not any(
         grid.methods_with_relation(study, relation) for relation in not_worse
@@ -279,7 +279,7 @@ def _has_significant_winner(grid: Grid, study: Study) -> bool:
 
 
 def _significance_in_study(grid: Grid, study: Study) -> str:
-    """State in parentheses how many methods are not significantly different from the best."""
+    """Count, in parentheses, the methods that are not significantly different from the best."""
     if not grid.is_tested(study):
         return " (not tested)"
     similar = grid.methods_with_relation(study, "not told apart")
@@ -292,7 +292,7 @@ def _significance_in_study(grid: Grid, study: Study) -> str:
 
 
 def baseline_sentences(grid: Grid, name: str) -> list[str]:
-    """State in which studies the baseline is best or not significantly different from the best."""
+    """Name the studies in which the baseline is best or not significantly worse than the best."""
     entries = [(study, grid.column(study).get(name)) for study in grid.studies]
     relations = [(study, entry.relation_to_best) for study, entry in entries if entry]
     n_defined = sum(relation != "undefined" for _, relation in relations)
@@ -313,7 +313,7 @@ def baseline_sentences(grid: Grid, name: str) -> list[str]:
 
 
 def _studies_text(studies: Sequence[Study], n_studies: int) -> str:
-    """Describe in how many of the studies a statement holds."""
+    """Return text that states for how many of the studies a statement is true."""
     if not studies:
         return "in no study"
     if len(studies) == n_studies:
@@ -323,7 +323,7 @@ def _studies_text(studies: Sequence[Study], n_studies: int) -> str:
 
 
 def _mean_rank_sentence(board: Leaderboard) -> list[str]:
-    """Name the methods with the best mean rank by each metric, with the significance."""
+    """Name the method with the best mean rank for each metric, and state the significance."""
     mean_ranks = board.mean_ranks(board.metrics[0])
     clauses = ", ".join(_best_mean_rank_clauses(board))
     if mean_ranks is None or not clauses:
@@ -334,7 +334,7 @@ def _mean_rank_sentence(board: Leaderboard) -> list[str]:
 
 
 def _best_mean_rank_clauses(board: Leaderboard) -> Iterator[str]:
-    """Yield a clause for each group of methods that have the best mean rank by some metrics."""
+    """Yield a clause for each method that has the best mean rank for at least one metric."""
     ranks_by_methods: dict[tuple[str, ...], list[str]] = {}
     for metric in board.metrics:
         means = board.mean_rank_by_method(metric)
@@ -349,7 +349,7 @@ def _best_mean_rank_clauses(board: Leaderboard) -> Iterator[str]:
 
 
 def _similar_methods(mean_ranks: MeanRanks) -> str:
-    """State how many methods are not significantly different from the first by mean rank."""
+    """Count the methods whose mean ranks are not significantly different from the best."""
     n_similar = len(_methods_similar_to_first(mean_ranks))
     if not n_similar:
         return ""
@@ -359,7 +359,7 @@ def _similar_methods(mean_ranks: MeanRanks) -> str:
 
 
 def _methods_similar_to_first(mean_ranks: MeanRanks) -> set[str]:
-    """Return the methods whose mean rank is not significantly different from the best mean rank."""
+    """Return the methods whose mean ranks are not significantly different from the best."""
     means = dict(zip(mean_ranks.methods, mean_ranks.mean_ranks, strict=True))
     first = min(means, key=lambda name: means[name], default="")
     return {name for clique in mean_ranks.cliques if first in clique for name in clique} - {first}

@@ -54,19 +54,19 @@ TOP: Final = ("results", "Back to the top")
 
 
 def back(*targets: tuple[str, str]) -> doc.Prose:
-    """Return a line of links to `targets`, which are pairs of an anchor and a text."""
+    """Return one line of links, given pairs of an anchor and a link text."""
     links = [doc.Span(text, link=f"#{anchor}") for anchor, text in targets]
     separated = tuple(item for link in links for item in (" · ", link))
     return doc.Prose(separated[1:], "back", role="interactive")
 
 
 def figure(display: Drawable | None, key: str, title: str, about: str) -> list[doc.Figure]:
-    """Return a list with one figure, or an empty list if `display` is None."""
+    """Return a list that contains the figure, or an empty list if `display` is None."""
     return [] if display is None else [doc.Figure(f"figure-{key}", f"{title}.", display, about)]
 
 
 def curve_series(curves: Mapping[str, CurvePoints | None]) -> tuple[Series, ...]:
-    """Return one line for each risk-coverage curve that has points."""
+    """Return a plot line for each risk-coverage curve that contains points."""
     return tuple(
         Series(name, tuple(curve.coverage.tolist()), tuple(curve.selective_risk.tolist()))
         for name, curve in curves.items()
@@ -80,7 +80,7 @@ def wide_table(
     rows: Iterable[Sequence[doc.Cell]],
     caption: str = "",
 ) -> doc.Table:
-    """Return a sortable table with one row of headers."""
+    """Return a sortable table with a single header row."""
     return doc.Table(
         tuple(columns),
         doc.single_group(rows),
@@ -92,12 +92,12 @@ def wide_table(
 
 
 def value_cell(entry: GridEntry | None) -> doc.Cell:
-    """Return the value of an entry as a cell."""
+    """Return the table cell that contains the value of an entry."""
     return entry.number if entry else None
 
 
 def rank_cell(entry: GridEntry | None) -> doc.Cell:
-    """Return the rank of an entry as a cell with the color of the entry."""
+    """Return the table cell that contains the rank of an entry, in the color of its value."""
     return doc.Number(entry.rank, number_format="rank", shade=entry.number.shade) if entry else None
 
 
@@ -109,11 +109,11 @@ def grid_table(
     means: Mapping[str, float] | None = None,
     paper: bool = False,
 ) -> doc.Table:
-    """Return the table of a grid, whose last column contains the mean ranks in `means`.
+    """Return a grid as a table whose last column contains the mean ranks `means`.
 
-    In a table for a paper, the first header is the metric, the rows are grouped by training
-    objective, and there is no caption. Otherwise, the rows are in the order of their mean ranks,
-    and the caption contains the notes.
+    If the table is for a paper, the first header is the metric, rows are grouped by training
+    objective, and there is no caption. Otherwise, the rows are sorted by mean rank, and the caption
+    contains the notes.
     """
     columns = [
         doc.Column(grid.label if paper else "Method", "name"),
@@ -123,7 +123,7 @@ def grid_table(
         columns.append(doc.Column("Mean rank", "number"))
 
     def row(method: MethodFacts) -> doc.Row:
-        """Return the row of a method with a link, its cells and its mean rank."""
+        """Return the table row of a method, which contains a link, its cells and its mean rank."""
         link = method_link(board, method)
         is_marked = method.added and not paper
         name: doc.Text = (link, " ", doc.Span("added", "small")) if is_marked else link
@@ -149,27 +149,27 @@ def _mean_rank_cell(rank: float | None) -> doc.Cell:
 
 
 def _groups_by_arm(grid: Grid) -> list[tuple[str, list[MethodFacts]]]:
-    """Return the methods of each training objective, with a title."""
+    """Return the methods grouped by training objective, each group with a title."""
     return [(arm_title(arm), methods) for arm, methods in grid.groups.items()]
 
 
 def _order_by_mean_rank(
     grid: Grid, means: Mapping[str, float]
 ) -> list[tuple[str, list[MethodFacts]]]:
-    """Return a single group of methods in the order of their mean ranks, without a title."""
+    """Return all methods in a single untitled group, sorted by mean rank."""
     return [("", sorted(grid.methods, key=lambda method: means.get(method.name, math.inf)))]
 
 
 def paper(
     board: Leaderboard, metric: str | None, *, intervals: bool, shades: bool = False
 ) -> tuple[doc.Table, doc.Prose]:
-    """Return the table of a metric for a paper, and the notes of the table."""
+    """Return the table of one metric for a paper, together with its notes."""
     grid = board.grid(board.metric(metric))
     means = board.mean_rank_by_method(grid.metric)
     second_best = {id(entry) for study in grid.studies for entry in _second_best(grid, study)}
 
     def cell(entry: GridEntry | None) -> doc.Cell:
-        """Return the value of an entry, with only the requested decorations."""
+        """Return the value of an entry with the requested formatting only."""
         if entry is None:
             return None
         number = replace(entry.number, is_second=id(entry) in second_best)
@@ -184,7 +184,7 @@ def paper(
 
 
 def _second_best(grid: Grid, study: Study) -> list[GridEntry]:
-    """Return the entries of a study with the second best value."""
+    """Return the entries with the second best value in a study."""
     entries = grid.column(study).values()
     others = [entry for entry in entries if entry.relation_to_best != "best"]
     second_rank = min((e.rank for e in others if not math.isnan(e.rank)), default=math.nan)
@@ -194,7 +194,7 @@ def _second_best(grid: Grid, study: Study) -> list[GridEntry]:
 def study_columns(
     board: Leaderboard, studies: Sequence[Study], headers: Sequence[str] = ()
 ) -> list[doc.Column]:
-    """Return one column per study, whose header is a link to the section of the study."""
+    """Return a column for each study, whose header links to the section of the study."""
     titles = headers or [study.title for study in studies]
     anchors = [board.anchors.get(study.name, "") for study in studies]
     return [
@@ -204,20 +204,20 @@ def study_columns(
 
 
 def kind_spans(studies: Sequence[Study]) -> tuple[tuple[str, int], ...]:
-    """Return the title of each kind of study and the number of its columns."""
+    """Return the title of each kind of study with the number of columns that it spans."""
     kinds = itertools.groupby(studies, lambda study: study.kind)
     return tuple((kind_title(kind), len(list(group))) for kind, group in kinds)
 
 
 def method_link(board: Leaderboard, method: MethodFacts) -> doc.Span:
-    """Return the name of a method with a link to its description."""
+    """Return the name of a method as a link to its description."""
     return doc.Span(method.name, link=f"#{board.method_anchor(method)}", tooltip=method.title)
 
 
 def footnote(
     grid: Grid, level: float, *, intervals: bool, ranked: bool, is_paper: bool = False
 ) -> str:
-    """Return the notes that explain the marks and the units of a table."""
+    """Return notes that explain the marks and units of a table."""
     relations = {
         entry.relation_to_best for method in grid.methods for entry in grid.row(method) if entry
     }
@@ -244,7 +244,7 @@ def footnote(
 
 
 def main_tables(board: Leaderboard) -> Iterator[doc.Block]:
-    """Yield a section with values and ranks for each metric, one of which a page displays."""
+    """Yield a section for each metric with its values and ranks; a page displays one at a time."""
     for i, metric in enumerate(board.results.comparisons):
         grid = board.grid(metric)
         blocks = tuple(_metric_blocks(board, grid))
@@ -253,7 +253,7 @@ def main_tables(board: Leaderboard) -> Iterator[doc.Block]:
 
 
 def _metric_blocks(board: Leaderboard, grid: Grid) -> Iterator[doc.Block]:
-    """Yield the explanation, the table of the values and the table of the ranks of a metric."""
+    """Yield the explanation of a metric, the table of its values and the table of its ranks."""
     explanation = value_explanation(grid.metric, grid.label)
     if explanation:
         yield doc.Prose(explanation, "about")
@@ -269,13 +269,13 @@ def _metric_blocks(board: Leaderboard, grid: Grid) -> Iterator[doc.Block]:
 
 
 def metric_heading(grid: Grid) -> str:
-    """Return the heading of a metric, with its unit and an arrow for its direction."""
+    """Return a heading with the metric, its unit and an arrow toward better values."""
     # The non-breaking space keeps the arrow on the line of its metric.
     return f"{grid.label.text}{grid.label.unit}\u00a0{grid.label.arrow}"
 
 
 def value_explanation(metric: str, label: doc.Label) -> str:
-    """Explain a value of a metric. Return an empty text for user-defined metrics."""
+    """Explain a value of a metric. The text is empty for user-defined metrics."""
     meaning = doc.plain_text(metric_entries([metric])[0].meaning).rstrip(".")
     if not meaning:
         return ""
@@ -284,7 +284,7 @@ def value_explanation(metric: str, label: doc.Label) -> str:
 
 
 def new_class_tables(board: Leaderboard) -> Iterator[doc.Block]:
-    """Yield the tables of the studies of new classes for all evaluations of the same images."""
+    """Yield tables that compare the evaluations of the same images with new classes."""
     studies = [study for study in board.results.studies if study.kind in NEW_CLASS_KINDS]
     if len({study.errors for study in studies}) < 2:
         return
@@ -304,7 +304,7 @@ def new_class_tables(board: Leaderboard) -> Iterator[doc.Block]:
 def _protocol_ranks(
     board: Leaderboard, families: Iterable[Sequence[Study]]
 ) -> Iterator[doc.Collapsible]:
-    """Yield the ranks by the two evaluations of FD-Shifts, if both exist for some images."""
+    """Yield a table of ranks by both evaluations of FD-Shifts, if both exist for some images."""
     pairs = [[study for study in family if study.errors in _PROTOCOLS] for family in families]
     if any(len(pair) == len(_PROTOCOLS) for pair in pairs):
         grid, table = _evaluations_table(board, FAILURE_AUROC.name, pairs, rank_cell)
@@ -319,9 +319,9 @@ def _evaluations_table(
     families: Iterable[Sequence[Study]],
     cell: Callable[[GridEntry | None], doc.Cell] = value_cell,
 ) -> tuple[Grid, doc.Table]:
-    """Return a table with a column for each evaluation of the same images.
+    """Return a table with one column for each evaluation of the same images.
 
-    The columns of the same images share a header, which is the title of their first study.
+    Columns of the same images share a header, which is the title of the first study.
     """
     full_grid = board.full_grid(metric)
     titled_studies = [(family[0].title, full_grid.select(family).studies) for family in families]

@@ -1,4 +1,4 @@
-"""Arrange the results of a benchmark for its report, by metric, method and study."""
+"""Organize benchmark results by metric, method and study for the report."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ _ARM_TITLES: Final = {
 
 @dataclass(frozen=True)
 class GridEntry:
-    """The value of a method in a study, with its rank and its relation to the best method."""
+    """Value of a method in a study, with its rank and its comparison with the best method."""
 
     number: Number
     relation_to_best: RelationToBest
@@ -45,7 +45,7 @@ class GridEntry:
 
 @dataclass(frozen=True)
 class Grid:
-    """The values of one metric by the names of the method and the study."""
+    """Values of one metric, indexed by method and study."""
 
     metric: str
     label: Label
@@ -55,31 +55,31 @@ class Grid:
 
     @property
     def ignores_confidence(self) -> bool:
-        """Whether the values of the metric do not depend on the confidence."""
+        """Whether the values of the metric are independent of the confidence scores."""
         metric = find_metric(self.metric)
         return metric is not None and metric.identity.ignores_confidence
 
     @property
     def groups(self) -> dict[str, list[MethodFacts]]:
-        """The methods, grouped by the training objective of their networks."""
+        """The methods, grouped by training objective."""
         arms: dict[str, list[MethodFacts]] = {}
         for method in self.methods:
             arms.setdefault(method.arm, []).append(method)
         return arms
 
     def select(self, studies: Iterable[Study]) -> "Grid":
-        """Return a grid with some of the studies and with the methods that have values in them."""
+        """Return a grid with the given studies and only the methods that have values in them."""
         selected = tuple(study for study in studies if study in self.studies)
         grid = replace(self, studies=selected)
         methods = tuple(method for method in self.methods if any(grid.row(method)))
         return replace(grid, methods=methods)
 
     def row(self, method: MethodFacts) -> list[GridEntry | None]:
-        """Return the entry of a method in each study, or None where the method has no value."""
+        """Return the entry of a method in each study, or None if it has no value."""
         return [self.entries.get((method.name, study.name)) for study in self.studies]
 
     def column(self, study: Study) -> dict[str, GridEntry]:
-        """Return the entries of a study by method, or an empty dict without the study."""
+        """Return the entries of a study by method, which are empty if the study does not exist."""
         if study not in self.studies:
             return {}
         names = [method.name for method in self.methods]
@@ -87,7 +87,7 @@ class Grid:
         return {name: entry for name, entry in entries if entry}
 
     def methods_with_relation(self, study: Study, relation: RelationToBest = "best") -> list[str]:
-        """Return the methods that have `relation` to the best method of a study, in rank order."""
+        """Return the methods with `relation` to the best method of a study, sorted by rank."""
         ranks = {
             name: entry.rank
             for name, entry in self.column(study).items()
@@ -96,7 +96,7 @@ class Grid:
         return sorted(ranks, key=lambda name: ranks[name])
 
     def is_tested(self, study: Study) -> bool:
-        """Return whether the methods were tested against the best method of a study."""
+        """Return whether methods were compared with the best method of a study by a test."""
         return bool(
             self.methods_with_relation(study, "worse")
             or self.methods_with_relation(study, "not told apart")
@@ -105,7 +105,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """The results of a benchmark by metric and study, which are computed when needed."""
+    """Benchmark results by metric and study, computed on first access."""
 
     results: BenchmarkResults
     _grids: dict[str, Grid] = field(default_factory=dict, init=False, repr=False)
@@ -119,7 +119,7 @@ class Leaderboard:
 
     @cached_property
     def metrics(self) -> list[str]:
-        """The metrics that rank methods, or else the first metric."""
+        """The metrics that are used for ranking, or the first metric if there are none."""
         metrics = list(self.results.comparisons)
         ranking_metrics = [
             name for name in headline_metrics(metrics) if metric_named(name).measurement.rank_weight
@@ -128,7 +128,7 @@ class Leaderboard:
 
     @cached_property
     def baseline(self) -> str:
-        """The maximum softmax response if it was evaluated, otherwise the first method."""
+        """The maximum softmax response if it was evaluated, or else the first method."""
         names = [method.name for method in self.results.methods]
         return BASELINE if BASELINE in names or not names else names[0]
 
@@ -138,7 +138,10 @@ class Leaderboard:
         return {study.name: f"study-{i}" for i, study in enumerate(self.results.headline, start=1)}
 
     def metric(self, name: str | None) -> str:
-        """Check that the results contain a metric. The default is the first ranking metric."""
+        """Return the name of a metric after checking that the results contain it.
+
+        The default is the first of the metrics that are used for ranking.
+        """
         if name is None:
             return self.metrics[0]
         if name not in self.results.comparisons:
@@ -147,17 +150,17 @@ class Leaderboard:
         return name
 
     def full_grid(self, metric: str) -> Grid:
-        """Return the grid of a metric with all studies."""
+        """Return the grid of one metric for all studies."""
         if metric not in self._grids:
             self._grids[metric] = self._build_grid(metric)
         return self._grids[metric]
 
     def grid(self, metric: str) -> Grid:
-        """Return the grid of a metric with the studies of the main tables."""
+        """Return the grid of one metric for the studies in the main tables."""
         return self.full_grid(metric).select(self.results.headline)
 
     def _build_grid(self, metric: str) -> Grid:
-        """Return the grid of a metric, with the methods grouped by training objective."""
+        """Return the grid of one metric with the methods grouped by training objective."""
         results = self.results
         comparison = results.comparisons[metric]
         studies = tuple(study for study in results.studies if study_split(study) in comparison.data)
@@ -175,7 +178,7 @@ class Leaderboard:
         return Grid(metric, label, studies, tuple(methods), entries).select(studies)
 
     def metric_result(self, metric: str, study: Study | None) -> MetricResult:
-        """Return the results of a metric in a study, or over all studies if `study` is None."""
+        """Return the results of a metric for one study, or over all studies if `study` is None."""
         key = (metric, study.name if study else "")
         if key not in self._metric_results:
             comparison = self.results.comparisons[metric]
@@ -184,45 +187,45 @@ class Leaderboard:
         return self._metric_results[key]
 
     def mean_ranks(self, metric: str) -> MeanRanks | None:
-        """Return the mean ranks over all studies by a metric."""
+        """Return the mean ranks over all studies for one metric."""
         return self.results.comparisons[metric].mean_ranks_of(metric)
 
     def mean_rank_by_method(self, metric: str) -> dict[str, float]:
-        """Return the mean rank of each method over all studies by a metric."""
+        """Return the mean rank over all studies for each method."""
         mean_ranks = self.mean_ranks(metric)
         if mean_ranks is None:
             return {}
         return dict(zip(mean_ranks.methods, mean_ranks.mean_ranks, strict=True))
 
     def ranks(self, metric: str, study: Study | None) -> dict[str, float]:
-        """Return the ranks by method in a study, or over all studies if `study` is None."""
+        """Return the rank of each method in one study, or over all studies if `study` is None."""
         standings = self.metric_result(metric, study).standings
         return {standing.method: standing.rank for standing in standings}
 
     def order(self, study: Study) -> list[str]:
-        """Return the methods with a rank in a study, in the order of their ranks."""
+        """Return the ranked methods of a study, sorted by rank."""
         ranks = self.ranks(self.metrics[0], study) if self.metrics else {}
         return [name for name, rank in ranks.items() if not math.isnan(rank)]
 
     def leaders(self, study: Study, max_methods: int = _N_LINES) -> list[str]:
-        """Return the best methods of a study and the baseline, which a figure displays."""
+        """Return the methods to plot for a study: the best methods and the baseline."""
         return _with_baseline(self.order(study), self.baseline, max_methods)
 
     @cached_property
     def thresholds(self) -> list[ThresholdRow]:
-        """The mean results of thresholds over the seeds, or the results of a single seed."""
+        """Threshold results as means over the seeds, or of the only seed."""
         rows = self.results.thresholds
         means = {(row.study, row.method) for row in rows if row.run == MEAN}
         return [row for row in rows if row.run == MEAN or (row.study, row.method) not in means]
 
     @cached_property
     def methods_with_threshold(self) -> set[str]:
-        """The methods that have a threshold for the target risk for at least one seed."""
+        """The methods for which a threshold meets the target risk, for at least one seed."""
         return {row.method for row in self.results.thresholds if row.verdict != "unattainable"}
 
     @cached_property
     def order_under_corruption(self) -> list[str]:
-        """The methods in the order of their ranks on all severities, or else on the highest."""
+        """Methods sorted by rank over all corruption severities, or at the highest severity."""
         studies = [study for study in self.results.studies if study.kind == "corruption"]
         # The study of all severities has severity 0.
         reference = min(studies, key=lambda s: (s.severity > 0, -s.severity), default=None)
@@ -230,7 +233,7 @@ class Leaderboard:
 
     @cached_property
     def threshold_methods(self) -> list[str]:
-        """The best methods under corruption that have a threshold, and the baseline."""
+        """Methods to plot under corruption: the best methods with a threshold, and the baseline."""
         names = [
             name for name in self.order_under_corruption if name in self.methods_with_threshold
         ]
@@ -238,7 +241,7 @@ class Leaderboard:
 
     @cached_property
     def plotted_methods(self) -> tuple[str, ...]:
-        """The methods of all figures, in the order of their colors."""
+        """All methods that occur in figures, in the order in which colors are assigned."""
         names = [name for study in self.results.headline for name in self.leaders(study)]
         return tuple(dict.fromkeys([self.baseline, *names, *self.threshold_methods]))
 
@@ -248,7 +251,7 @@ class Leaderboard:
 
 
 def _with_baseline(names: Sequence[str], base: str, max_methods: int = _N_LINES) -> list[str]:
-    """Return the first methods, followed by the baseline if it is one of the names."""
+    """Return the first `max_methods` names, and the baseline if `names` contains it."""
     leaders = list(names[:max_methods])
     if base in names and base not in leaders:
         leaders.append(base)
@@ -256,7 +259,7 @@ def _with_baseline(names: Sequence[str], base: str, max_methods: int = _N_LINES)
 
 
 def study_split(study: Study) -> tuple[tuple[str, str], ...]:
-    """Return the split that identifies a study in the comparisons."""
+    """Return the split that represents a study in the comparisons."""
     return (("study", study.name),)
 
 
@@ -265,7 +268,7 @@ def _scale(metric: str) -> int:
 
 
 def _entries(metric_result: MetricResult) -> Iterator[tuple[str, GridEntry]]:
-    """Yield each method with its entry, whose color depends on the rank of the method."""
+    """Yield each method with its entry, which is colored by rank."""
     ranks = {s.method: s.rank for s in metric_result.standings if not math.isnan(s.rank)}
     scale = _scale(metric_result.metric)
     for name, number in metric_result.numbers.items():
@@ -275,7 +278,7 @@ def _entries(metric_result: MetricResult) -> Iterator[tuple[str, GridEntry]]:
 
 
 def _shade(rank: float, n_ranks: int) -> int | None:
-    """Return the index of the color of a cell, from the darkest color on, or None for no color."""
+    """Return the index of a cell color, where 0 is the darkest, or None for no color."""
     if math.isnan(rank) or n_ranks < 2:
         return None
     relative_rank = (rank - 1) / (n_ranks - 1)
@@ -283,15 +286,15 @@ def _shade(rank: float, n_ranks: int) -> int | None:
 
 
 def seeds_note(rows: Iterable[ThresholdRow]) -> str:
-    """Return a note if the values are means over the seeds."""
+    """Return a note that values are means over the seeds, if this is the case."""
     return ", means over the seeds" if any(row.run == MEAN for row in rows) else ""
 
 
 def arm_title(arm: str) -> str:
-    """Return the title of a group of methods with the same training objective."""
+    """Return the title for the methods of one training objective."""
     return _ARM_TITLES.get(arm) or f"Trained by {arm}"
 
 
 def kind_title(kind: str) -> str:
-    """Return the title of a source of failures."""
+    """Return the display title of a kind of shift."""
     return "No shift" if kind == "iid" else capitalize_first(KINDS.get(kind, kind))

@@ -1,4 +1,4 @@
-"""Build the sections on methods, calibration, backbones and published numbers."""
+"""Build the report sections on methods, calibration, models and published numbers."""
 
 import itertools
 import math
@@ -57,7 +57,7 @@ _CALIBRATION: Final = (
 
 
 def methods_section(board: Leaderboard) -> doc.Section:
-    """Return the section with one collapsed description for each method."""
+    """Return the section with a collapsible description of each method."""
     methods = board.results.methods
     lead = (
         "For each method: its definition, the settings selected on validation data, and its values "
@@ -82,7 +82,7 @@ def methods_section(board: Leaderboard) -> doc.Section:
 
 
 def _summary(board: Leaderboard, method: MethodFacts) -> doc.Text:
-    """Return the name, the title and the mean ranks of a method, for a collapsed description."""
+    """Return the heading of a method description: its name, title and mean ranks."""
     ranks = []
     for metric in board.metrics:
         rank = board.mean_rank_by_method(metric).get(method.name)
@@ -95,7 +95,7 @@ def _summary(board: Leaderboard, method: MethodFacts) -> doc.Text:
 
 
 def _method_blocks(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Block]:
-    """Yield the description, the source, the values and the settings of a method."""
+    """Yield the description of a method with its source, values and settings."""
     yield doc.Prose(f"{_meaning(method)}.")
     trained = f"{arm_title(method.arm)}."
     source = (f"{trained} Source: ", *split_links(method.source)) if method.source else trained
@@ -106,7 +106,7 @@ def _method_blocks(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Bloc
 
 
 def _meaning(method: MethodFacts) -> str:
-    """Return the description of a method without the final dot."""
+    """Return the description of a method without the final period."""
     if method.meaning:
         return capitalize_first(method.meaning.rstrip("."))
     if method.added:
@@ -115,7 +115,7 @@ def _meaning(method: MethodFacts) -> str:
 
 
 def _values_table(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Table]:
-    """Yield a table with the value and the rank of a method for each metric and study."""
+    """Yield a table of the values and ranks of a method by metric and study."""
     grids = [board.grid(metric) for metric in board.results.comparisons]
     studies = max((grid.studies for grid in grids), key=len, default=())
     if not studies:
@@ -143,7 +143,7 @@ def _with_rank(entry: GridEntry | None) -> doc.Cell:
 
 
 def _settings_table(results: BenchmarkResults, name: str) -> Iterator[doc.Table]:
-    """Yield the table of the selected setting for each metric, with the values of all settings."""
+    """Yield a table of the selected settings of a method, with the values of all its settings."""
     settings = [setting for setting in results.chosen if setting.method == name]
     if not settings:
         return
@@ -171,7 +171,7 @@ def _settings_table(results: BenchmarkResults, name: str) -> Iterator[doc.Table]
 
 
 def _all_settings_text(setting: SelectedSetting) -> str:
-    """List the settings of a method with their values on validation data."""
+    """List the settings of a method with their metric values on the validation data."""
     if len(setting.tried) < 2:
         return "no other setting"
     return "; ".join(
@@ -181,7 +181,7 @@ def _all_settings_text(setting: SelectedSetting) -> str:
 
 
 def calibration_section(board: Leaderboard) -> Iterator[doc.Section]:
-    """Yield the section with the ECE of each method before and after Platt scaling."""
+    """Yield the section on the ECE of each method before and after Platt scaling."""
     results = board.results
     # The mean over the seeds is sorted last, so that it replaces the values of single seeds.
     rows = sorted(results.calibration, key=lambda row: row.run == MEAN)
@@ -227,7 +227,7 @@ _NOTHING_COMMON: Final = "These benchmarks have no common study and metric."
 def backbones_section(
     board: Leaderboard, other_boards: Sequence[Leaderboard]
 ) -> Iterator[doc.Section]:
-    """Yield the section that compares models on the same task, unless there is only one model."""
+    """Yield the section that compares models on the same task, if there are several models."""
     if not other_boards:
         return
     display = backbone_display(board, other_boards)
@@ -241,7 +241,7 @@ def backbones_section(
 
 
 def _models_table(display: BackboneDisplay) -> doc.Table:
-    """Return a table with the baseline and the best method of each model."""
+    """Return a table of the baseline and the best method for each model."""
     columns = (
         *map(doc.Column, ("Metric", "Study", "Model")),
         *map(doc.number_column, ("Baseline", "Best")),
@@ -264,7 +264,7 @@ def _models_table(display: BackboneDisplay) -> doc.Table:
 def backbone_display(
     board: Leaderboard, other_boards: Sequence[Leaderboard]
 ) -> BackboneDisplay | None:
-    """Return the display that compares models, or None if they have nothing in common."""
+    """Return the plot that compares the models, or None if they share no studies."""
     boards = _boards_by_model([board, *other_boards])
     values = [
         _backbone_value(model, model_board, metric, study, board.baseline)
@@ -280,14 +280,14 @@ def backbone_display(
 
 
 def _compared_studies(metric: str, studies: Sequence[Study]) -> list[Study]:
-    """Return the studies in which models are compared by a metric."""
+    """Return the studies for which the models are compared by a metric."""
     if not metric_named(metric).identity.ignores_confidence:
         return list(studies)
     return [study for study in studies if study.kind not in NEW_CLASS_KINDS]
 
 
 def _boards_by_model(boards: Sequence[Leaderboard]) -> dict[str, Leaderboard]:
-    """Return benchmarks by the name of their model, with a number if the name is repeated."""
+    """Return the benchmarks by model name, with a number appended to repeated names."""
     boards_by_model: dict[str, Leaderboard] = {}
     for board in boards:
         model = board.results.model or "model"
@@ -300,7 +300,7 @@ def _boards_by_model(boards: Sequence[Leaderboard]) -> dict[str, Leaderboard]:
 def _backbone_value(
     model: str, board: Leaderboard, metric: str, study: Study, baseline: str
 ) -> BackboneValue | None:
-    """Return the values of the baseline and of the best method of one model in a study."""
+    """Return the values of the baseline and the best method in a study for one model."""
     grid = board.grid(metric)
     # Studies of different benchmarks can have equal names and different exposures.
     own_study = next((own for own in grid.studies if own.name == study.name), None)
@@ -328,7 +328,7 @@ _MAX_ROWS: Final = 12
 
 
 def published_section(results: BenchmarkResults) -> Iterator[doc.Section]:
-    """Yield the section that compares the results with published numbers, unless there are none."""
+    """Yield the section that compares the results with published numbers, if there are any."""
     if not results.published:
         return
     first, *other_tables = numbers_tables(results)
@@ -342,7 +342,7 @@ def published_section(results: BenchmarkResults) -> Iterator[doc.Section]:
 
 
 def published_summary(results: BenchmarkResults) -> Iterator[doc.Block]:
-    """Yield the comparison of orders and the first rows of the first metric, for a terminal."""
+    """Yield the rank correlations and the first compared values, for display in a terminal."""
     if results.published_orders:
         yield orders_table(results)
     if results.published:
@@ -354,7 +354,7 @@ def published_summary(results: BenchmarkResults) -> Iterator[doc.Block]:
 
 
 def orders_table(results: BenchmarkResults) -> doc.Table:
-    """Return a table with Kendall's tau and the best methods for each metric and study."""
+    """Return a table with Kendall's tau and the best methods by metric and study."""
     titles = _titles(results)
     columns = (
         doc.Column("Metric", "name", blank_repeats=True),
@@ -380,7 +380,7 @@ def orders_table(results: BenchmarkResults) -> doc.Table:
 
 
 def numbers_tables(results: BenchmarkResults) -> list[doc.Table]:
-    """Return one table per metric, which has a row for each pair of study and method."""
+    """Return a table for each metric, with a row for each combination of study and method."""
     titles = _titles(results)
     by_metric = itertools.groupby(results.published, key=lambda number: number.metric)
     return [_numbers_table(metric, tuple(numbers), titles) for metric, numbers in by_metric]
@@ -389,7 +389,7 @@ def numbers_tables(results: BenchmarkResults) -> list[doc.Table]:
 def _numbers_table(
     metric: str, numbers: Sequence[PublishedNumber], titles: Mapping[str, str]
 ) -> doc.Table:
-    """Return the table of one metric with values, published values, and the ranks by both."""
+    """Return a table with the measured and published values and ranks of one metric."""
     scale = 1000 if is_printed_x1000(metric) else 1
     known_metric = find_metric(metric)
     lower = known_metric is None or known_metric.lower_is_better

@@ -1,4 +1,4 @@
-"""Write a benchmark as one page, several pages, tables for papers, or files of all tables."""
+"""Write benchmark results as one page, several pages, LaTeX and Markdown tables, or data files."""
 
 import io
 import os
@@ -37,7 +37,7 @@ METHODS: Final = "pages/methods.html"
 def benchmark_pages(
     results: BenchmarkResults, origin: doc.ReportOptions
 ) -> dict[str, doc.Document]:
-    """Return the pages by their addresses relative to the first page."""
+    """Return each page by its path relative to the first page."""
     board = Leaderboard(results)
     full_document = benchmark_document(results, origin)
     methods = replace(
@@ -55,7 +55,7 @@ def benchmark_pages(
 def _overview_page(
     board: Leaderboard, full_document: doc.Document, origin: doc.ReportOptions
 ) -> doc.Document:
-    """Return the first page, which has fewer sections than the complete document."""
+    """Return the first page, which contains only the main sections of the report."""
     return replace(
         full_document,
         blocks=lambda: _overview_blocks(board, origin),
@@ -67,7 +67,7 @@ def _overview_page(
 def _study_page(
     board: Leaderboard, study: Study, full_document: doc.Document, origin: doc.ReportOptions
 ) -> doc.Document:
-    """Return the page of a study, with a sentence on the study and all of its results."""
+    """Return the page of one study, with a description and all of its results."""
 
     def blocks() -> Iterator[doc.Block]:
         results = (
@@ -81,7 +81,7 @@ def _study_page(
 
 
 def _overview_blocks(board: Leaderboard, origin: doc.ReportOptions) -> Iterator[doc.Block]:
-    """Yield the overview and the links to all pages."""
+    """Yield the overview and links to all other pages."""
     yield doc.Section("glance", "At a glance", tuple(front_blocks(board, origin.images)))
     links = tuple((board.anchors[study.name], study.title) for study in board.results.headline)
     introduction = (
@@ -132,14 +132,15 @@ def benchmark_markdown(
 ) -> str:
     """Format the values of one metric as a Markdown table.
 
-    The columns are studies, and the rows are methods grouped by training objective.
+    Each column is a study, and the rows are methods grouped by training objective.
 
     Parameters
     ----------
     results : BenchmarkResults
         The results that `results_of` returns.
     metric : str, optional
-        Metric of the table. The default is AUGRC, or the first computed metric without AUGRC.
+        Metric of the table. The default is AUGRC, or the first computed metric if AUGRC was not
+        computed.
     intervals : bool, default=False
         Whether each value is followed by its interval.
 
@@ -153,7 +154,7 @@ def benchmark_markdown(
     InputError
         If `results` has another type.
     UnknownNameError
-        If the metric is not among the results.
+        If the results do not contain the metric.
 
     Examples
     --------
@@ -179,7 +180,7 @@ def benchmark_latex(
 ) -> str:
     r"""Format the values of one metric as a LaTeX table.
 
-    The columns are studies, and the rows are methods grouped by training objective.
+    Each column is a study, and the rows are methods grouped by training objective.
 
     Parameters
     ----------
@@ -193,15 +194,15 @@ def benchmark_latex(
     Returns
     -------
     str
-        A ``tabular`` of the package booktabs, with a footnote that explains the marks. Names are
-        escaped.
+        LaTeX source of a ``tabular`` for the package booktabs, with a footnote that explains the
+        marks. Names are escaped.
 
     Raises
     ------
     InputError
         If `results` has another type.
     UnknownNameError
-        If the metric is not among the results.
+        If the results do not contain the metric.
 
     Examples
     --------
@@ -216,7 +217,7 @@ def benchmark_latex(
 def _latex(
     board: Leaderboard, metric: str | None, *, intervals: bool = False, shades: bool = False
 ) -> str:
-    """Format one metric as a LaTeX table with a comment that lists the required packages."""
+    """Format one metric as a LaTeX table, preceded by a comment with the required packages."""
     table, notes = grids.paper(board, metric, intervals=intervals, shades=shades)
     packages = [r"\usepackage{booktabs}"]
     if shades:
@@ -237,15 +238,15 @@ def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> l
     results : BenchmarkResults
         The results that `results_of` returns.
     folder : path-like
-        Output folder. The function creates the folder if it does not exist.
+        Output folder. The folder is created if it does not exist.
 
     Returns
     -------
     list of pathlib.Path
-        The written files. Tables such as ``values``, ``ranks``, ``pairs``, ``chosen``,
-        ``thresholds`` and ``calibration`` are written as ``.csv`` and ``.parquet``. They have one
-        row per number, as a fraction in double precision. The points of the ``curves`` are written
-        as Parquet only. Empty tables are omitted. The main table of each metric is also written as
+        The written files. Each table, such as ``values``, ``ranks``, ``pairs``, ``chosen``,
+        ``thresholds`` and ``calibration``, is written as ``.csv`` and ``.parquet``. The tables have
+        one number per row, unrounded and in double precision. The table ``curves`` is written only
+        as Parquet. Empty tables are omitted. The main table of each metric is also written as
         ``.tex`` and ``.md``.
 
     Raises
@@ -269,7 +270,7 @@ def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> l
 
 
 def table_files(results: BenchmarkResults) -> dict[str, bytes]:
-    """Return the content of each file that `write_tables` writes, by the name of the file."""
+    """Return a dictionary that maps the name of each file of `write_tables` to its content."""
     board = Leaderboard(results)
     files: dict[str, bytes] = {}
     for name, table in _TABLES.items():
@@ -282,7 +283,7 @@ def table_files(results: BenchmarkResults) -> dict[str, bytes]:
 
 
 def _data_files(results: BenchmarkResults, name: str, table: str) -> dict[str, bytes]:
-    """Return the files of one table of the results, unless the table is empty."""
+    """Return the files of one table, or no files if the table is empty."""
     frame = results.frame(table)
     if not frame.height:
         return {}
@@ -312,7 +313,7 @@ def benchmark_site(
     images: SampleImages | None = None,
     other_models: Sequence[BenchmarkResults] = (),
 ) -> dict[str, str]:
-    """Create the HTML pages of a benchmark for the overview, all methods, and each study.
+    """Create the HTML pages of a benchmark: the overview, all methods, and one page per study.
 
     Parameters
     ----------
@@ -324,10 +325,10 @@ def benchmark_site(
     Returns
     -------
     dict of str to str
-        HTML text of each page by its address. The page "benchmark.html" is the overview with the
-        task, its shifts, one figure and the best five methods. The page "pages/methods.html"
+        HTML text of each page by its relative path. The page "benchmark.html" is an overview of the
+        task, its shifts and the five best methods, with one figure. The page "pages/methods.html"
         contains all methods and metrics. Each study has a page, such as "pages/study-1.html". The
-        pages link to each other with relative addresses and load nothing from the network.
+        pages use relative links and load no external resources.
 
     Raises
     ------

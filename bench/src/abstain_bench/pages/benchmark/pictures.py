@@ -1,4 +1,4 @@
-"""Create example images of confident failures and unconfident successes from the data."""
+"""Create example images of failures with high confidence and successes with low confidence."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -27,23 +27,24 @@ _KINDS: Final = {
 def benchmark_pictures(
     results: BenchmarkResults, task: str = "", folder: str | Path | None = None
 ) -> SampleImages:
-    """Create the images of the most confident failures and least confident successes.
+    """Create images of the failures with the highest and the successes with the lowest confidence.
 
     Parameters
     ----------
     results : BenchmarkResults
-        Results whose `extremes` list the images. The function creates the images of the best method
-        of each study and of the baseline.
+        Results whose `extremes` list the images. Images are created for the best method of each
+        study and for the baseline.
     task : str, optional
-        A name in `abstain_bench.runs.tasks.TASKS`. The default is the task of the runs.
+        A name in `abstain_bench.runs.tasks.TASKS`. The default is the task on which the networks
+        were run.
     folder : str or Path, optional
-        Folder of the data set for tasks that need one. The default is the folder of the run.
+        Folder of the data set for tasks that need one. The default is the data folder of the run.
 
     Returns
     -------
     SampleImages
-        The images as the networks received them, including variations and corruptions. If torch or
-        the data are missing, there are no images and `reason` states why.
+        The images as given to the networks, including variations and corruptions. If torch or the
+        data are unavailable, there are no images and `reason` explains why.
 
     Raises
     ------
@@ -52,7 +53,7 @@ def benchmark_pictures(
 
     Notes
     -----
-    The function creates each test set with a required image once, which takes seconds.
+    Each required test set is created once, which takes several seconds.
 
     Examples
     --------
@@ -80,7 +81,7 @@ def benchmark_pictures(
 
 
 def example_image(study: Study) -> tuple[str, int]:
-    """Return the exposure and the row of the example image of a study."""
+    """Return the exposure and the row index of the example image of a study."""
     if study.kind in NEW_CLASS_KINDS:
         # The first exposure contains the known classes.
         return study.exposures[-1], 0
@@ -89,14 +90,14 @@ def example_image(study: Study) -> tuple[str, int]:
 
 
 def displayed_extremes(board: Leaderboard) -> list[Extreme]:
-    """Return the extremes of the best method and of the baseline in each study."""
+    """Return the extreme samples of the best method and the baseline in each study."""
     return [
         extreme for study in board.results.headline for extreme in _study_extremes(board, study)
     ]
 
 
 def _study_extremes(board: Leaderboard, study: Study) -> list[Extreme]:
-    """Return the extremes of the best method and of the baseline in one study."""
+    """Return the extreme samples of the best method and the baseline in one study."""
     extremes = [extreme for extreme in board.results.extremes if extreme.study == study.name]
     by_method: dict[str, list[Extreme]] = {}
     for extreme in extremes:
@@ -111,7 +112,7 @@ def _study_extremes(board: Leaderboard, study: Study) -> list[Extreme]:
 
 
 def _load_task(results: BenchmarkResults, name: str, folder: str | Path | None) -> "LoadedTask":
-    """Load a task with the subset and the variation of the images that the run used."""
+    """Load a task with the same image subset and variation as the run."""
     from abstain_bench.runs.loaded_task import load_task
     from abstain_bench.runs.tasks import Sizes
 
@@ -127,7 +128,7 @@ def _load_task(results: BenchmarkResults, name: str, folder: str | Path | None) 
 def _create_images(
     required_rows: Mapping[str, Iterable[int]], task: "LoadedTask", studies: Iterable[Study]
 ) -> SampleImages:
-    """Create the required images and the example image of each study, up to the maximum size."""
+    """Create the required images and one example image per study, within the size limit."""
     exposures = {exposure.key: exposure for exposure in task.task_images.exposures}
     rows_by_exposure = {key: set(rows) for key, rows in required_rows.items()}
     for key, row in map(example_image, studies):
@@ -147,7 +148,7 @@ def _create_images(
 
 
 def _encode_image(pixels: Any, task: "LoadedTask") -> str:
-    """Convert the input of a network to an image in a URL."""
+    """Encode a network input as an image in a data URL."""
     from PIL import Image
 
     from abstain_bench.data.images import to_gray_levels
@@ -159,7 +160,7 @@ def _encode_image(pixels: Any, task: "LoadedTask") -> str:
 def example_image_blocks(
     board: Leaderboard, study: Study, images: SampleImages | None
 ) -> Iterator[Block]:
-    """Yield the example images of the best method of a study and of the baseline."""
+    """Yield the example images for the best method of a study and for the baseline."""
     extremes = _study_extremes(board, study)
     if not extremes:
         return
@@ -185,7 +186,7 @@ def example_image_blocks(
 
 
 def _thumbnail(results: BenchmarkResults, extreme: Extreme, images: SampleImages) -> Thumbnail:
-    """Return an image with its label, the outcome of its prediction, and its quantile."""
+    """Return an image with its label, its prediction and the quantile of its confidence."""
     names = results.facts.get("classes")
     classes = [str(name) for name in names] if isinstance(names, list | tuple) else []
     label = quoted_class(extreme.label, classes)

@@ -1,4 +1,4 @@
-"""Build the sections on single studies and on increasing corruption."""
+"""Build the report sections on individual studies and on corruption severity."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -49,7 +49,7 @@ _LINES_TEXT: Final = (
 
 
 def study_sentence(board: Leaderboard, study: Study) -> str:
-    """State the numbers of samples and failures in a study, and which samples are failures."""
+    """State the numbers of samples and failures in a study, and define the failures."""
     sentences = [_sizes_text(board, study)]
     if study.kind in NEW_CLASS_KINDS:
         sentences.append(capitalize_first(ERROR_RULES[study.errors]))
@@ -60,7 +60,7 @@ def study_sentence(board: Leaderboard, study: Study) -> str:
 
 
 def _sizes_text(board: Leaderboard, study: Study) -> str:
-    """Return the numbers of samples and failures, which may differ between the methods."""
+    """Return the ranges of the numbers of samples and failures over the methods."""
     metric = next(iter(board.results.comparisons), None)
     estimates = board.metric_result(metric, study).estimates if metric else ()
     if not estimates:
@@ -77,7 +77,7 @@ def _format_range(counts: Sequence[int]) -> str:
 
 
 def study_table(board: Leaderboard, study: Study) -> doc.Table:
-    """Return a table with the value, the interval and the rank of each method in a study."""
+    """Return a table with the value, confidence interval and rank of each method in a study."""
     all_grids = (board.grid(metric).select([study]) for metric in board.results.comparisons)
     grids = [grid for grid in all_grids if grid.methods]
     entries_by_method = [grid.column(study) for grid in grids]
@@ -86,7 +86,7 @@ def study_table(board: Leaderboard, study: Study) -> doc.Table:
         columns += [doc.number_column(grid.label), doc.number_column("Rank")]
 
     def row(method: MethodFacts) -> list[doc.Cell]:
-        """Return the link of a method, followed by its value and rank for each metric."""
+        """Return the row of a method: a link, and its value and rank for each metric."""
         cells: list[doc.Cell] = [method_link(board, method)]
         for entries in entries_by_method:
             entry = entries.get(method.name)
@@ -107,7 +107,7 @@ def study_table(board: Leaderboard, study: Study) -> doc.Table:
 
 
 def _significance_maps(board: Leaderboard, study: Study) -> Iterator[doc.Block]:
-    """Yield the significance map of each ranking metric."""
+    """Yield a significance map for each metric that is used for ranking."""
     for metric in board.metrics:
         comparison = board.results.comparisons[metric]
         display = SignificanceMapDisplay.from_comparison(
@@ -137,7 +137,7 @@ def _significance_maps(board: Leaderboard, study: Study) -> Iterator[doc.Block]:
 
 
 def map_table(display: SignificanceMapDisplay) -> doc.Table:
-    """Return a significance map as a table of colored cells, which is smaller than a figure."""
+    """Return a significance map as a table with colored cells, which is smaller than a plot."""
     cells_by_pair: dict[tuple[str, str], doc.Cell] = {}
     for pair in display.pairs:
         for row, column in ((pair.first, pair.second), (pair.second, pair.first)):
@@ -155,7 +155,7 @@ def map_table(display: SignificanceMapDisplay) -> doc.Table:
 
 
 def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
-    """Return the results of the thresholds in a study, or None if no threshold was applied."""
+    """Return the threshold results of a study, or None if no threshold was evaluated."""
     rows = [row for row in board.thresholds if row.study == study.name]
     if not rows:
         return None
@@ -175,7 +175,7 @@ def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
 
 
 def _threshold_notes(study: Study, rows: Sequence[ThresholdRow]) -> str:
-    """Return the target of the thresholds, the unit and the explanation of a missing threshold."""
+    """State the target of the thresholds and the unit, and explain missing thresholds."""
     risk, delta = format_percent(rows[0].risk), format_percent(rows[0].delta)
     notes = f"target: at most {risk} failures among the accepted, with probability 1 − {delta}"
     if study.errors == "removed":
@@ -187,7 +187,7 @@ def _threshold_notes(study: Study, rows: Sequence[ThresholdRow]) -> str:
 
 
 def _threshold_cells(row: ThresholdRow) -> list[doc.Cell]:
-    """Return the selective risk with its interval, the excess risk and the coverage."""
+    """Return the cells for selective risk with its interval, excess risk and coverage."""
     fields = row.row()
     low, high = fields["selective_risk_low"], fields["selective_risk_high"]
     return [
@@ -198,12 +198,12 @@ def _threshold_cells(row: ThresholdRow) -> list[doc.Cell]:
 
 
 def _empty_if_nan(number: doc.Number) -> doc.Number | None:
-    """Return the number, or None for an empty cell if no sample was accepted."""
+    """Return the number, or None if no sample was accepted, which leaves the cell empty."""
     return None if math.isnan(number.value) else number
 
 
 def _verdict(row: ThresholdRow) -> str:
-    """Return the verdict on a threshold, or the verdicts of all seeds if they differ."""
+    """Return the verdict on a threshold, or all verdicts if the seeds differ."""
     if row.verdict != "differs":
         return format_verdict(row.verdict)
     n_seeds = len(row.checks)
@@ -215,7 +215,7 @@ def _verdict(row: ThresholdRow) -> str:
 
 
 def curve_display(board: Leaderboard, study: Study) -> SeriesDisplay | None:
-    """Return the risk-coverage curves of the best methods, the baseline and a random order."""
+    """Return the risk-coverage curves of the best methods, the baseline and random rejection."""
     curves = {name: board.results.curves.get((study.name, name)) for name in board.leaders(study)}
     series = curve_series(curves)
     if not series:
@@ -235,9 +235,9 @@ def curve_display(board: Leaderboard, study: Study) -> SeriesDisplay | None:
 
 
 def ranking_change(board: Leaderboard, study: Study | None) -> RankingChangeDisplay | None:
-    """Return the change of ranks from AURC to AUGRC in a study, or over all studies.
+    """Return the differences between the ranks by AURC and by AUGRC, in one or over all studies.
 
-    Without two ranking metrics and two ranked methods, there is no change.
+    The result is None if there are not two ranking metrics and at least two ranked methods.
     """
     if len(board.metrics) != 2:
         return None
@@ -258,13 +258,13 @@ def ranking_change(board: Leaderboard, study: Study | None) -> RankingChangeDisp
 def change_figure(
     board: Leaderboard, study: Study | None, key: str, about: str = ""
 ) -> list[doc.Figure]:
-    """Return a list with the figure of the change of ranks, or an empty list without a display."""
+    """Return a list that contains the rank-change figure, or an empty list if there is none."""
     title = "Change of ranks from AURC to AUGRC"
     return figure(ranking_change(board, study), key, title, f"{about}{_LINES_TEXT}")
 
 
 def studies_section(board: Leaderboard, images: SampleImages | None) -> doc.Section:
-    """Return the section that contains all studies of the main tables."""
+    """Return the section about all studies in the main tables."""
     lead = (
         f"Values with {format_percent(board.results.level)} intervals and ranks, risk-coverage "
         "curves of the best methods and the baseline, significant differences, results of "
@@ -278,7 +278,7 @@ def studies_section(board: Leaderboard, images: SampleImages | None) -> doc.Sect
 
 
 def _study_section(board: Leaderboard, study: Study, images: SampleImages | None) -> doc.Section:
-    """Return the part of the section of all studies that contains one study."""
+    """Return the subsection about one study."""
     sentence = doc.Prose(study_sentence(board, study), "about")
     return doc.Section(
         board.anchors[study.name],
@@ -293,7 +293,7 @@ def _study_section(board: Leaderboard, study: Study, images: SampleImages | None
 def study_blocks(
     board: Leaderboard, study: Study, images: SampleImages | None, *, level: int = 3
 ) -> Iterator[doc.Block]:
-    """Yield the curves, values, differences, thresholds and example images of a study.
+    """Yield the curves, values, differences, thresholds and example images of one study.
 
     `level` is the level of the heading above the example images.
     """
@@ -332,7 +332,7 @@ _TABLES_NOTE: Final = (
 
 
 def corruption_section(board: Leaderboard) -> Iterator[doc.Section]:
-    """Yield the section on the severities of the corruptions, unless there are none."""
+    """Yield the section about corruption severities, if there are any."""
     if not any(study.severity for study in board.results.studies):
         return
     description = f"Risk and coverage are fractions{seeds_note(board.results.thresholds)}."
@@ -344,7 +344,7 @@ def corruption_section(board: Leaderboard) -> Iterator[doc.Section]:
 
 
 def _severity_tables(board: Leaderboard) -> list[doc.Collapsible]:
-    """Return one collapsed table per metric, with methods as rows and severities as columns."""
+    """Return a collapsible table for each metric, with methods by severities."""
     corrupted = [study for study in board.results.studies if study.kind == "corruption"]
     studies = [study for study in corrupted if not study.headline]
     is_in_main_tables = len(studies) < 2 and len(corrupted) > len(studies)
@@ -361,7 +361,7 @@ def _severity_table(board: Leaderboard, grid: Grid) -> doc.Collapsible:
 
 
 def severity_display(board: Leaderboard) -> SeriesDisplay | None:
-    """Return excess risk and coverage of the thresholds by severity, with a line per method."""
+    """Return excess risk and coverage at the thresholds by severity, one line per method."""
     severities = _severity_by_study(board.results)
     rows = [row for row in board.thresholds if row.study in severities]
     series = (*_lines(board, rows, _EXCESS, "excess"), *_lines(board, rows, _COVERAGE, "coverage"))
@@ -382,7 +382,7 @@ def severity_display(board: Leaderboard) -> SeriesDisplay | None:
 def _lines(
     board: Leaderboard, rows: Sequence[ThresholdRow], panel: str, field: str
 ) -> Iterator[Series]:
-    """Yield the line of each method with a defined value in one panel."""
+    """Yield a line for each method that has a defined value in one panel."""
     severities = _severity_by_study(board.results)
     for name in board.threshold_methods:
         points = sorted(
@@ -397,7 +397,7 @@ def _lines(
 
 
 def _severity_by_study(results: BenchmarkResults) -> dict[str, float]:
-    """Return the severity of each study with a single severity, which is 0 for clean data."""
+    """Return the severity of each study with one severity; uncorrupted data have severity 0."""
     return {
         study.name: float(study.severity)
         for study in results.studies
@@ -406,7 +406,7 @@ def _severity_by_study(results: BenchmarkResults) -> dict[str, float]:
 
 
 def _introduction(board: Leaderboard, *, has_figure: bool, has_tables: bool) -> str:
-    """Describe the figure, or state why there is no figure."""
+    """Describe the figure, or explain why it is missing."""
     target = _target_text(board.results)
     tables_note = f" {_TABLES_NOTE}" if has_tables else ""
     if not has_figure:
@@ -423,7 +423,7 @@ def _introduction(board: Leaderboard, *, has_figure: bool, has_tables: bool) -> 
 
 
 def _target_text(results: BenchmarkResults) -> str:
-    """Describe the target risk of the thresholds and the probability of exceeding it."""
+    """Describe the target risk of the thresholds and the allowed probability of exceeding it."""
     row = next(iter(results.thresholds), None)
     if row is None or math.isnan(row.risk):
         return "for a low share of failures among the accepted images"
@@ -434,7 +434,7 @@ def _target_text(results: BenchmarkResults) -> str:
 
 
 def _reason_without_figure(board: Leaderboard, target: str) -> str:
-    """Return a sentence that states why there is no figure of thresholds by severity."""
+    """Explain why there is no figure of thresholds by severity."""
     if not board.results.thresholds:
         return "No thresholds were set, so there is no figure."
     if not board.methods_with_threshold:
@@ -448,7 +448,7 @@ def _reason_without_figure(board: Leaderboard, target: str) -> str:
 
 
 def _missing_methods(board: Leaderboard, names: Sequence[str]) -> str:
-    """Name the methods that the figure omits because they have no threshold."""
+    """Name the methods that are not plotted because they have no threshold."""
     order = board.order_under_corruption
     better_methods = order[: order.index(names[-1])] if names[-1] in order else order
     candidates = {*better_methods, board.baseline} - board.methods_with_threshold
@@ -465,7 +465,7 @@ def _single_severity(results: BenchmarkResults) -> str:
 
 
 def _join_names(names: Sequence[str]) -> str:
-    """Join two to five names with commas and “and”, and shorten a longer list."""
+    """Join up to five names with commas and “and”, and shorten longer lists."""
     if not 2 <= len(names) <= 5:
         return join_quoted(names)
     quoted = [f"“{name}”" for name in names]

@@ -1,4 +1,4 @@
-"""Export of network outputs, and import of confidence scores and runs."""
+"""Export network outputs, and import confidence scores and runs."""
 
 from abstain_bench.runs.importing.added_scores import AddedScores as AddedScores
 from abstain_bench.runs.importing.added_scores import add_scores as add_scores

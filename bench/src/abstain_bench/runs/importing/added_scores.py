@@ -61,9 +61,9 @@ def add_scores(
     lower_is_safer: bool = False,
     replace: bool = False,
 ) -> AddedScores:
-    """Add confidences that were computed elsewhere to a folder of runs.
+    """Add confidence scores that were computed elsewhere to a folder of runs.
 
-    Each column of confidences becomes a method that is ranked with the methods of the folder.
+    Each score column becomes a method, which is ranked together with the methods of the folder.
 
     Parameters
     ----------
@@ -71,17 +71,16 @@ def add_scores(
         Folder of runs.
     path : str or Path
         A file with one row per image, in a format that `abstain.tables.read_predictions` can read.
-        The columns `run`, `exposure` and `row` identify the image, as in a file of `export`. If
-        the file has a column `prediction` that differs from the predictions of the runs, the added
-        methods are evaluated with the predictions of the file.
+        The columns `run`, `exposure` and `row` identify the image, as in the files that `export`
+        writes. If the predictions in the column `prediction` differ from those of the runs, the
+        added methods are evaluated with the predictions of the file.
     name : str, optional
-        Name of the method. By default, the name of the column is used. If the file has several
-        columns of confidences, `name` is a prefix of the names of the methods.
+        Name of the method. The default is the name of the column. If there are several score
+        columns, `name` is the prefix of the method names.
     title : str, optional
-        Title of the method in reports. By default, the title is the name.
+        Title of the method in reports. The default title is the name.
     columns : sequence of str, optional
-        Columns of confidences. By default, these are all columns of numbers that `export` does not
-        write.
+        Columns of confidences. The default is all numeric columns that `export` does not write.
     lower_is_safer : bool, default=False
         Whether the columns contain uncertainties, which are negated.
     replace : bool, default=False
@@ -90,25 +89,25 @@ def add_scores(
     Returns
     -------
     AddedScores
-        The added methods and notes. `Store.added_methods` also contains the methods.
+        The added methods, and notes for the user. `Store.added_methods` also contains the methods.
 
     Raises
     ------
     InputError
-        If the folder contains no runs or the name is in use. If the file lacks images, exposures or
-        seeds, repeats an image, or has labels that differ from those of the folder. If the file
-        contains several settings without the validation rows that select among them.
+        If the folder contains no runs, or if the name is already in use. If images, exposures or
+        seeds are missing, an image is repeated, or labels differ from those of the folder. If the
+        file contains several settings but no validation rows, which are needed to select a setting.
     UnknownNameError
         If a run, exposure or column does not exist.
     DomainError
-        If a confidence is not finite, or a row number or a class is invalid.
+        If a confidence score is not finite, or if a row number or a class is invalid.
     FileFormatError
         If the file is damaged or its format is unknown. No file is unpickled.
 
     Notes
     -----
-    For each metric, the confidences on validation data select among the settings in the file, as
-    for all other methods. An interrupted call adds no method.
+    As for all methods, the setting with the best metric on the validation data is selected for each
+    metric. An interrupted call adds no method.
 
     Examples
     --------
@@ -142,7 +141,7 @@ def add_scores(
 
 
 def remove_scores(folder: str | Path, name: str) -> AddedMethod:
-    """Remove a method that was added to a folder of runs.
+    """Remove an added method from a folder of runs.
 
     Examples
     --------
@@ -164,10 +163,10 @@ def remove_scores(folder: str | Path, name: str) -> AddedMethod:
 def covered_runs(
     store: Store, pairs: Collection[tuple[str, str]], source: str
 ) -> tuple[tuple[Run, ...], list[str]]:
-    """Return the tested runs that a file scores, in the order of the folder, and notes.
+    """Return the tested runs that have scores in a file, in the order of the folder, and notes.
 
-    `pairs` contains each run and exposure of the file. InputError is raised if the file lacks an
-    exposure of a run, a seed of a setting, or the validation rows that select among settings.
+    `pairs` contains each run and exposure of the file. InputError is raised if an exposure, a seed
+    of a setting, or required validation rows are missing.
     """
     exposures_by_run: dict[str, set[str]] = {}
     for name, exposure in pairs:
@@ -189,7 +188,7 @@ def covered_runs(
 def _check_untested_runs(
     exposures_by_run: Mapping[str, set[str]], tested: Collection[str], source: str
 ) -> list[str]:
-    """Return a note on the validation rows of untested runs, and reject other rows of such runs."""
+    """Return a note about validation rows of untested runs; raise an error for their other rows."""
     untested = [name for name in exposures_by_run if name not in tested]
     for name in untested:
         surplus = sorted(exposures_by_run[name] - {VALIDATION})
@@ -208,7 +207,7 @@ def _check_untested_runs(
 
 
 def _check_exposures(store: Store, run: Run, scored: set[str], source: str) -> None:
-    """Raise an error if a file lacks an exposure of a run."""
+    """Raise an error if an exposure of a run is missing in the file."""
     missing = [exposure.key for exposure in store.exposures if exposure.key not in scored]
     if missing:
         raise InputError(
@@ -218,7 +217,7 @@ def _check_exposures(store: Store, run: Run, scored: set[str], source: str) -> N
 
 
 def _check_seeds(store: Store, runs: tuple[Run, ...], source: str) -> None:
-    """Raise an error if a file lacks a tested seed of a setting that it scores."""
+    """Raise an error if the file contains only some of the tested seeds of a setting."""
     settings = {(run.arm, run.setting) for run in runs}
     scored = {run.name for run in runs}
     missing = [
@@ -236,10 +235,10 @@ def _check_seeds(store: Store, runs: tuple[Run, ...], source: str) -> None:
 def _check_validation_rows(
     runs: tuple[Run, ...], exposures_by_run: Mapping[str, set[str]], source: str
 ) -> list[str]:
-    """Return a note if a file scores no validation rows.
+    """Return a note if the file has no validation rows.
 
-    InputError is raised if validation rows are missing for some runs only, or if the file scores
-    several settings.
+    InputError is raised if only some runs have validation rows, or if they are missing for several
+    settings.
     """
     missing = [run.name for run in runs if VALIDATION not in exposures_by_run[run.name]]
     if not missing:
@@ -266,7 +265,7 @@ def _check_validation_rows(
 
 @dataclass(frozen=True, eq=False)
 class _ScoreWriter:
-    """Writes the score files of added methods for the runs that a file scores."""
+    """Writes the score files of added methods."""
 
     store: Store
     index: RowIndex
@@ -276,7 +275,7 @@ class _ScoreWriter:
 
     @cached_property
     def custom_prediction(self) -> IntArray | None:
-        """The predictions of the file, or None if they are missing or equal those of the runs."""
+        """Predictions in the file, or None if they are missing or equal to those of the runs."""
         if "prediction" not in self.index.table.kind_by_column:
             return None
         prediction = self.index.class_codes("prediction", self.store.classes)
@@ -287,7 +286,7 @@ class _ScoreWriter:
         return None
 
     def add(self, values: FloatArray, name: str, title: str) -> AddedMethod:
-        """Write the score files of one method, which are used once the method is listed."""
+        """Write the score files of one method, which have no effect until the method is listed."""
         confidence = -values if self.lower_is_safer else values
         stored: dict[str, str] = {}
         values_by_run: dict[str, dict[str, float | None]] = {}
@@ -320,7 +319,7 @@ class _ScoreWriter:
         )
 
     def _scores_for(self, run: str, key: str, method: str, confidence: FloatArray) -> RunScores:
-        """Return the outputs for a run and an exposure with the added confidences of a method."""
+        """Return the outputs of a run for one exposure, with the added scores of a method."""
         rows = self.index.rows_by_exposure[run, key]
         scores = self._run_scores[run, key]
         if self.custom_prediction is not None:
@@ -328,7 +327,7 @@ class _ScoreWriter:
         return replace(scores, mean_prediction=None, confidence={method: confidence[rows]})
 
     def check_labels(self) -> None:
-        """Raise an error if the file has labels that differ from those of the folder."""
+        """Raise an error if labels in the file differ from those of the folder."""
         if "label" not in self.index.table.kind_by_column:
             return
         file_labels = self.index.class_codes("label", self.store.classes)
@@ -344,7 +343,7 @@ class _ScoreWriter:
 
     @cached_property
     def _run_scores(self) -> dict[tuple[str, str], RunScores]:
-        """The stored outputs of each run and exposure of the file, without confidences."""
+        """Stored outputs of each run and exposure in the file, without scores."""
         by_name = {run.name: run for run in self.runs}
         return {
             (run, key): replace(self.store.scores(by_name[run], key), confidence={}, reasons={})

@@ -1,7 +1,7 @@
-"""Reader of a folder of FD-Shifts results.
+"""Read a folder of FD-Shifts results.
 
-The folder contains the outputs of one network for each exposure. For open-set networks, the reader
-removes the outputs for held-out classes.
+The folder contains the outputs of one network for every test set. If classes were held out in
+training, their logits and probabilities are removed.
 """
 
 import re
@@ -35,7 +35,7 @@ _KINDS_WITH_NAME: Final = ("sub-class", "new-class", "far-new-class")
 
 @dataclass(frozen=True, eq=False)
 class ExposureOutputs:
-    """Outputs of a network for one exposure, which may be the validation data.
+    """Outputs of a network for one exposure or for the validation data.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class ExposureOutputs:
 
 @dataclass(frozen=True, eq=False)
 class ResultsFolder:
-    """The contents of a folder of results.
+    """The content of a folder of FD-Shifts results.
 
     Attributes
     ----------
@@ -69,7 +69,8 @@ class ResultsFolder:
     notes : tuple of str
         Remarks on the folder.
     has_logit_level : bool
-        Whether the logits are known exactly. If False, they are known up to a constant per image.
+        Whether the logits are known exactly. If False, the logits are known only up to an additive
+        constant per image.
     """
 
     exposures: tuple[ExposureOutputs, ...]
@@ -81,7 +82,7 @@ class ResultsFolder:
 
 
 def parse_exposures(exposures: Sequence[str], sizes: Sequence[int]) -> list[tuple[str, str]]:
-    """Return the kind and the name of the exposure of each data set in a folder.
+    """Return the kind and the name of the exposure for each data set in a folder.
 
     An entry is "validation", "iid", "corruption", a kind with a name such as "new-class:svhn", or
     "-" for a data set that is left out.
@@ -119,7 +120,7 @@ def read_results(
     abstains: bool = False,
     stored_probabilities: bool = False,
 ) -> ResultsFolder:
-    """Read a folder of FD-Shifts results without the data sets whose exposure is "-".
+    """Read a folder of FD-Shifts results, except data sets whose exposure is "-".
 
     `abstains` is True for DeepGamblers networks, which have an output for abstention. If
     `stored_probabilities` is True, the folder contains probabilities instead of logits.
@@ -168,7 +169,7 @@ def _exposure_outputs(
     first_index: int,
     to_logits: Callable[[Any], Any],
 ) -> ExposureOutputs:
-    """Convert the predictions of a data set to the outputs of an exposure."""
+    """Convert the predictions for a data set to the outputs for an exposure."""
     if predictions.logits is None:
         raise MissingInputError(
             "the folder holds probabilities (raw_output.npz) and no raw_logits.npz, which the "
@@ -192,11 +193,11 @@ def _exposure_outputs(
 
 
 def logits_of_probabilities(probabilities: Any) -> Any:
-    """Return the logarithms of the class probabilities of a softmax as logits.
+    """Return the logarithms of softmax probabilities as logits.
 
-    The logarithms equal the logits minus a constant per row. A probability of 0 is replaced by half
-    of the smallest positive number of its type. A row may sum to less than 1, because the
-    probability of an abstention output is not stored.
+    The logarithms equal the original logits minus a constant per row. A probability of 0 is
+    replaced by half of the smallest positive number of its data type. The sum of a row may be below
+    1, because the probability of abstention is not stored.
     """
     stored = np.asarray(probabilities)
     p = stored.astype(np.float64)
@@ -214,7 +215,7 @@ def logits_of_probabilities(probabilities: Any) -> Any:
 
 
 def _split_corruptions(stack: ExposureOutputs, notes: list[str]) -> list[ExposureOutputs]:
-    """Split a stack of 15 corruptions x 5 severities x n images by corruption and severity."""
+    """Split stacked images (15 corruptions x 5 severities x n) by corruption and severity."""
     n_blocks = len(_STACK_ORDER) * SEVERITIES
     n, remainder = divmod(stack.outputs.n, n_blocks)
     if remainder or not n:
@@ -247,9 +248,9 @@ def _split_corruptions(stack: ExposureOutputs, notes: list[str]) -> list[Exposur
 def _training_outputs(
     folder: Path, exposures: Sequence[ExposureOutputs], notes: list[str], abstains: bool
 ) -> tuple[Predictions | None, tuple[Any, Any] | None]:
-    """Return the outputs for the training images, and the weight and bias of the last layer.
+    """Return the outputs for the training images, and the weight and bias of the final layer.
 
-    The outputs and the last layer are None if a file or the features are missing.
+    If a file or the features are missing, the result is None.
     """
     features_path = folder / "train_features.npz"
     last_layer_path = folder / "last_layer.npz"
@@ -276,7 +277,7 @@ def _training_outputs(
 
 
 def _read_last_layer(path: Path, classes: int, width: int, abstains: bool) -> tuple[Any, Any]:
-    """Return the weight and the bias of the last layer, with one row per class."""
+    """Return the weight, with one row per class, and the bias of the final layer."""
     weight, bias = _read_arrays(path, 2)
     # The stored layer of a DeepGamblers network may lack the row for abstention.
     allowed_n_rows = (classes, classes + 1) if abstains else (classes,)
@@ -293,7 +294,7 @@ def _read_last_layer(path: Path, classes: int, width: int, abstains: bool) -> tu
 
 
 def _read_arrays(path: Path, count: int) -> list[Any]:
-    """Return the arrays of an archive, which must contain `count` arrays."""
+    """Return the arrays of an archive, and check that there are `count` arrays."""
     arrays = list(Archive(path).values())
     if len(arrays) != count:
         raise FileFormatError(f"{path.name} must hold {count} arrays; got {len(arrays)}")
@@ -307,11 +308,11 @@ _HELD_OUT_FACTS: Final = ExposureFacts(_HELD_OUT, _HELD_OUT, _HELD_OUT, "new-cla
 
 
 def hold_out_classes(results: ResultsFolder, held_out: Sequence[int]) -> ResultsFolder:
-    """Remove the held-out classes from the results of an open-set network.
+    """Remove held-out classes from the results of a network that was trained without them.
 
     The i.i.d. images of these classes become the exposure "held-out-classes" of the kind
-    "new-class". Validation images and shifted images of these classes are removed. InputError is
-    raised if a training image has such a class, or if no i.i.d. image has one.
+    "new-class". Validation images and shifted images of held-out classes are removed. InputError is
+    raised if training images have a held-out class, or if the unshifted test images have none.
     """
     held_out_codes = _check_held_out(held_out, len(results.classes))
     _check_not_trained(results.train, held_out_codes)
@@ -376,7 +377,7 @@ def _check_not_trained(train: Predictions | None, held_out_codes: Sequence[int])
 
 
 def held_out_flag(codes: Iterable[int]) -> str:
-    """Return the command line option for these classes."""
+    """Return the command-line option that specifies these classes."""
     return f"--held-out {' '.join(map(str, codes))}"
 
 
@@ -397,7 +398,7 @@ def untrained_class_notes(results: ResultsFolder) -> list[str]:
 
 
 def _check_held_out(held_out: Sequence[Any], n_classes: int) -> list[int]:
-    """Return the sorted codes of the held-out classes, of which at least two must remain."""
+    """Return the sorted codes of the held-out classes, and check that two classes remain."""
     invalid = [code for code in held_out if type(code) is not int or not 0 <= code < n_classes]
     if invalid or len(set(held_out)) != len(held_out):
         got = repr(invalid[0]) if invalid else f"{_join(held_out)}, one of them twice"
@@ -454,7 +455,7 @@ _EMPTY: Final = {"", "null"}
 
 
 def configured_held_out(folder: Path) -> tuple[int, ...]:
-    """Return the sorted codes of the classes that the configuration of a folder holds out."""
+    """Return the sorted codes of the held-out classes in the configuration of a folder."""
     for text in _configurations(folder):
         match = _OUT_CLASSES.search(text)
         if match is not None:
@@ -464,10 +465,7 @@ def configured_held_out(folder: Path) -> tuple[int, ...]:
 
 
 def configured_model(folder: Path) -> str:
-    """Return the name of the backbone in the configuration of a folder, or an empty string.
-
-    The entry is `model.network.backbone`, or `model.network.name` for a plain vision transformer.
-    """
+    """Return the name of the backbone in the configuration, or an empty string."""
     for text in _configurations(folder):
         network = _NETWORK.search(text)
         if network is None:
@@ -491,11 +489,11 @@ _MODEL_FACTS: Final = ("model", "configured_model", "n_features")
 
 
 def check_same_model(store: Store, run: Run) -> list[str]:
-    """Raise an error if the model of a run differs from the model of the runs in a folder.
+    """Raise an error if the model of a run differs from that of the other runs in a folder.
 
-    Settings of a method are compared within one model only, as in table 1 of Jaeger et al. (2023).
-    The models are compared by their names, by the backbones in the configurations, or by the
-    numbers of features. The result is a note if a run of the folder cannot be compared.
+    Settings of a method can only be compared for the same model. Models are compared by their
+    names, by the backbones in their configurations, or by the numbers of features. If some runs of
+    the folder cannot be compared, the function returns a note.
     """
     unknown = []
     for stored in store.stored_runs:
@@ -527,6 +525,6 @@ def check_same_model(store: Store, run: Run) -> list[str]:
 
 
 def _model_fact(run: Run, name: str) -> str:
-    """Return a fact of a run as text, or an empty text if the run does not have the fact."""
+    """Return a fact about a run as text, or an empty string if it is missing."""
     value = run.model if name == "model" else run.facts.get(name)
     return str(value or "")

@@ -91,17 +91,17 @@ def import_fd_shifts(
     stored_probabilities: bool = False,
     replaces: bool = False,
 ) -> ImportedRun:
-    """Import a folder of FD-Shifts test results as a run.
+    """Import a folder of FD-Shifts results as a run.
 
     Parameters
     ----------
     results : str or Path
-        The folder with raw_logits.npz, or its parent folder.
+        The folder that contains raw_logits.npz, or its parent folder.
     out : str or Path
         The folder of runs; it is created if it does not exist.
     arm : str
-        Arm of the network. If it is the name of an objective of this benchmark or of FD-Shifts
-        ("vit", "dg", "tcp"), it defines `objective`.
+        Arm of the network. If it is the name of a training objective in this package or in
+        FD-Shifts ("vit", "dg", "tcp"), it also sets `objective`.
     seed : int
         Seed of the network.
     exposures : sequence of str
@@ -114,35 +114,36 @@ def import_fd_shifts(
         Label that distinguishes this setting of the arm from other settings, such as
         "dropout1-reward2.2".
     model : str, optional
-        Name of the backbone. All runs of a folder must have the same model. Without a name, the
-        function compares the backbones in the configurations, or else the numbers of features.
+        Name of the backbone. All runs in a folder must use the same model. If no name is set,
+        models are compared by the backbones in the configurations, or by the numbers of features.
     objective : str, optional
-        Objective in `abstain.training.OBJECTIVES`. It is required if `arm` is not the name of an
+        Objective in `abstain.training.OBJECTIVES`. Required if `arm` is not the name of a training
         objective.
     held_out : sequence of int, optional
         Codes of the classes that an open-set network was not trained on (``out_classes`` of
-        FD-Shifts). The outputs for these classes are removed. The i.i.d. images of these classes
-        become the exposure "held-out-classes" of the kind "new-class". All other images of these
-        classes are removed.
+        FD-Shifts). The logits and probabilities of these classes are removed. The i.i.d. images of
+        these classes become the exposure "held-out-classes" of the kind "new-class". Images of
+        held-out classes in all other data sets are removed.
     stored_probabilities : bool, default=False
         Whether raw_logits.npz contains probabilities, as for DeepGamblers in versions of FD-Shifts
-        before November 2023. The logarithms of the probabilities then replace the logits, except
-        for passes with dropout. They do not determine the maximum logit and the energy.
+        before November 2023. The logarithms of the probabilities then replace the logits, except in
+        dropout passes. The maximum logit and the energy cannot be computed from probabilities.
     replaces : bool, default=False
         Whether to replace an imported run with the same name.
 
     Returns
     -------
     ImportedRun
-        The run, its methods, and notes.
+        The run, its methods, and notes for the user.
 
     Raises
     ------
     InputError
-        If the folder contains no results, or a run of this name exists. If `stored_probabilities`
-        is set, but the network is not DeepGamblers or the folder contains no probabilities. If
-        `exposures` or `held_out` do not match the results or the configuration. If the folder of
-        runs has other exposures, classes or images, or another model.
+        If the folder contains no results, or if a run with this name exists. If
+        `stored_probabilities` is set, but the network is not a DeepGamblers network or no
+        probabilities are stored. If `exposures` or `held_out` do not match the results or the
+        configuration. If the runs in the folder have other exposures, classes, images or another
+        model.
     MissingInputError
         If the folder contains probabilities but no logits.
     FileFormatError
@@ -151,11 +152,11 @@ def import_fd_shifts(
     Notes
     -----
     A ConfidNet folder contains the outputs of a classifier that was trained with cross-entropy, so
-    the methods of cross-entropy networks also score this folder. The last layer of DeepGamblers
-    loses the row for abstention, because FD-Shifts stores no logits for abstention.
+    the methods for cross-entropy are also computed. For DeepGamblers, the abstention row of the
+    final layer is removed, because FD-Shifts does not store the abstention logits.
 
-    The scores are computed from the logits and features, except for external confidences, which are
-    imported unchanged. The methods of external confidences are:
+    Scores are computed from logits and features, except external confidences, which are imported as
+    they are. The methods of external confidences are:
 
     - "confidnet", "dg_res" and "devries" for ConfidNet ("tcp"), DeepGamblers ("dg") and DeVries &
       Taylor ("devries"),
@@ -163,8 +164,8 @@ def import_fd_shifts(
     - "confidnet_waic", "dg_res_waic" and "devries_waic" for these means minus the standard
       deviations over the passes.
 
-    Logits in float16 are converted to float32. Differences between logits that float16 cannot
-    represent are lost.
+    Logits in float16 are converted to float32. Differences that are smaller than the precision of
+    float16 cannot be recovered.
 
     Examples
     --------
@@ -224,7 +225,7 @@ def import_fd_shifts(
 
 
 def _make_run(arm: str, setting: str, seed: Any, model: str) -> Run:
-    """Return a run with a checked arm, setting and seed, whose name combines these values."""
+    """Return a run with a valid arm, setting and seed, which also form its name."""
     for name, text in {"arm": arm, "setting": setting}.items():
         is_optional = name == "setting" and text == ""
         if not is_optional and not ARM_NAME.fullmatch(text):
@@ -239,7 +240,7 @@ def _make_run(arm: str, setting: str, seed: Any, model: str) -> Run:
 
 
 def _resolve_objective(name: str) -> str:
-    """Return the training objective for a name of this benchmark or of FD-Shifts."""
+    """Return the training objective for a name in this package or in FD-Shifts."""
     available = tuple(dict.fromkeys(method.objective for method in METHODS.values()))
     objective = _OBJECTIVE_BY_FD_SHIFTS_NAME.get(name, name)
     if objective not in available:
@@ -252,7 +253,7 @@ def _resolve_objective(name: str) -> str:
 
 
 def _apply_held_out(results: ResultsFolder, path: Path, held_out: Sequence[int]) -> ResultsFolder:
-    """Remove the held-out classes, which must match the configuration of the folder."""
+    """Remove the held-out classes, and check that they match the configuration."""
     configured = configured_held_out(path)
     if configured and set(configured) != set(held_out):
         got = ", ".join(map(str, held_out)) or "none"
@@ -266,7 +267,7 @@ def _apply_held_out(results: ResultsFolder, path: Path, held_out: Sequence[int])
 
 
 def _check_same_classes(store: Store, results: ResultsFolder) -> None:
-    """Raise an error if the classes of the results differ from those of an imported folder."""
+    """Raise an error if the classes differ from those of the folder of runs."""
     # A folder with trained runs has names of classes, which cannot be compared with codes.
     has_codes = store.facts.get("imported") == _IMPORT_ORIGIN
     if has_codes and store.classes != results.classes:
@@ -278,7 +279,7 @@ def _check_same_classes(store: Store, results: ResultsFolder) -> None:
 
 
 def _check_run_name(store: Store, run: Run, replaces: bool) -> None:
-    """Raise an error if a store contains a run of this name that may not be replaced."""
+    """Raise an error if a run of this name exists and may not be replaced."""
     existing = next((other for other in store.runs if other.name == run.name), None)
     if existing is None:
         return
@@ -296,7 +297,7 @@ def _check_run_name(store: Store, run: Run, replaces: bool) -> None:
 def _write_run(
     folder: Path, run: Run, scores: Sequence[RunScores], store: Store | None
 ) -> StoredRun:
-    """Write the score files of a run, which are used once the manifest lists them."""
+    """Write the score files of a run, which have no effect until the manifest lists them."""
     validation = [part for part in scores if part.exposure == VALIDATION]
     tested = [part for part in scores if part.exposure != VALIDATION]
     validation_file = ""
@@ -314,7 +315,7 @@ def _write_run(
 def _update_manifest(
     folder: Path, store: Store | None, stored: StoredRun, results: ResultsFolder
 ) -> None:
-    """Add a run to the manifest, and delete files that the manifest no longer names."""
+    """Add a run to the manifest, and delete files that are no longer listed in the manifest."""
     if store is not None:
         other_runs = [other for other in store.stored_runs if other.run.name != stored.run.name]
         stored_runs = [*other_runs, stored]
@@ -352,9 +353,9 @@ LEVEL_SCORES: Final = frozenset({"dg_mls", "dg_energy"})
 def score_network(
     results: ResultsFolder, objective: str
 ) -> tuple[list[RunScores], dict[str, str], list[str]]:
-    """Score every exposure with the methods that can be computed for all exposures.
+    """Compute the scores that are available for all exposures.
 
-    Returns the scores of each exposure, the reason for each method without scores, and notes.
+    The function returns the scores of each exposure, the reason for each missing method, and notes.
     """
     column_by_method, notes = _match_external_confidences(results, objective)
     if objective == _ABSTAINING_OBJECTIVE and _may_be_probabilities(results):
@@ -388,7 +389,7 @@ def score_network(
 
 
 def _may_be_probabilities(results: ResultsFolder) -> bool:
-    """Return whether all logits of a folder lie in [0, 1]."""
+    """Return whether all logits in a folder are in [0, 1]."""
     for exposure in results.exposures:
         logits = exposure.outputs.logits
         if logits.min() < 0 or logits.max() > 1:
@@ -399,7 +400,7 @@ def _may_be_probabilities(results: ResultsFolder) -> bool:
 def _applicable_methods(
     results: ResultsFolder, objective: str, validation: Predictions | None
 ) -> tuple[list[Method], dict[str, str]]:
-    """Return the applicable methods, and the reason for each other method of the objective."""
+    """Return the methods that can be computed, and the reason for each other method."""
     reasons: dict[str, str] = {}
     methods = []
     # Methods of the objective that trained the initial classifier also apply.
@@ -422,7 +423,7 @@ def _applicable_methods(
 def _match_external_confidences(
     results: ResultsFolder, objective: str
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the column of external confidences of each method, and a note on each column."""
+    """Return the column of external confidences for each method, with a note on each column."""
     method_by_column = {}
     for method in METHODS.values():
         if method.objective == objective and method.score in EXTERNAL_COLUMNS:
@@ -447,9 +448,9 @@ def _match_external_confidences(
 def _align_with_store(
     store: Store, exposures: Sequence[ExposureOutputs]
 ) -> tuple[ExposureOutputs, ...]:
-    """Return the exposures in the order of a store, with the source indices of the store.
+    """Return the exposures in the order of the store and with the same source indices.
 
-    InputError is raised if the exposures or their images differ from those of the store.
+    InputError is raised if the exposures or images differ from those of the store.
     """
     by_key = {exposure.facts.key: exposure for exposure in exposures}
     required = [exposure.key for exposure in store.exposures]
@@ -476,7 +477,7 @@ def _align_with_store(
 
 
 def _check_same_images(key: str, outputs: Predictions, stored: RunScores) -> None:
-    """Raise an error if the number of images, the number of classes or a label differs."""
+    """Raise an error if the numbers of images or classes or the labels differ."""
     n_classes = outputs.n_classes if stored.logits is None else stored.logits.shape[1]
     if outputs.n != stored.n or outputs.n_classes != n_classes:
         raise InputError(

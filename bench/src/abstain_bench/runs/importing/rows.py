@@ -1,6 +1,6 @@
-"""Tables with one row per image, for exported runs and for added scores.
+"""Match tables that have one row per image with the images of a benchmark.
 
-The columns run, exposure and row identify the image of a row.
+The columns `run`, `exposure` and `row` identify the image.
 """
 
 import io
@@ -34,7 +34,7 @@ RunAndExposure = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class RowIndex:
-    """Row numbers of a table by run and exposure, in the order of the images."""
+    """Table rows for each run and exposure, in the order of the images."""
 
     table: DataTable
     rows_by_exposure: Mapping[RunAndExposure, IntArray]
@@ -60,7 +60,7 @@ class RowIndex:
         return values
 
     def class_codes(self, name: str, classes: Sequence[str]) -> IntArray:
-        """Return the class codes of a column, which may contain codes or names of classes."""
+        """Return class codes from a column that contains class codes or class names."""
         column = self._column(name)
         if column.is_text:
             return _encode_names(column, classes, "class", self.table)
@@ -79,7 +79,7 @@ class RowIndex:
         return values.astype(np.int64)
 
     def describe_row(self, row: int) -> str:
-        """Return a phrase with the run, the exposure and the number of the image in a row."""
+        """Return text that identifies the image of a row by run, exposure and number."""
         for (run, exposure), rows in self.rows_by_exposure.items():
             position = np.flatnonzero(rows == row)
             if position.size:
@@ -94,7 +94,7 @@ class RowIndex:
 def match_rows(store: Store, table: DataTable) -> RowIndex:
     """Match the rows of a table with the images of a store.
 
-    For each run and exposure of the table, each image must occur in exactly one row.
+    Each image must occur in exactly one row for each run and exposure in the table.
     """
     for name in INDEX_COLUMNS:
         if name not in table.kind_by_column:
@@ -126,7 +126,7 @@ def match_rows(store: Store, table: DataTable) -> RowIndex:
 def _split_by_exposure(
     run_codes: IntArray, exposure_codes: IntArray, images: IntArray
 ) -> list[IntArray]:
-    """Return the row numbers of each pair of run and exposure, sorted by image."""
+    """Return the row numbers for each run and exposure, sorted by image."""
     order = np.lexsort((images, exposure_codes, run_codes))
     run_changes = np.diff(run_codes[order]) != 0
     exposure_changes = np.diff(exposure_codes[order]) != 0
@@ -137,7 +137,7 @@ def _split_by_exposure(
 def _check_each_image_once(
     source: str, pair: RunAndExposure, rows: IntArray, images: IntArray, n_images: int
 ) -> None:
-    """Raise an error if the rows of a run and an exposure repeat an image or lack one.
+    """Raise an error if an image is repeated or missing for a run and exposure.
 
     `images` contains the image number of each row, in ascending order.
     """
@@ -161,7 +161,7 @@ def _check_each_image_once(
 def _encode_names(
     column: DataColumn, names: Sequence[str], kind: str, table: DataTable
 ) -> IntArray:
-    """Return the index in `names` of each name in a column, and reject unknown names."""
+    """Return the index in `names` of each value in a column, and reject unknown names."""
     code_by_name = {name: code for code, name in enumerate(names)}
     distinct_codes, distinct_names = column.distinct()
     known_codes = [code_by_name.get(str(name), -1) for name in distinct_names]
@@ -184,7 +184,7 @@ def _read_image_numbers(
     keys: list[str],
     exposure_codes: IntArray,
 ) -> IntArray:
-    """Return the number of the image in each row, counted from 0 within its exposure."""
+    """Return the image number of each row, counted from 0 within its exposure."""
     if column.is_text or column.is_missing is not None or not column.has_only_integers:
         raise DomainError(
             f"{table.source}: 'row' must hold whole numbers from 0; got {column.dtype_name}"
@@ -211,9 +211,9 @@ _METHOD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
 
 
 def method_names(table: DataTable, columns: Sequence[str], name: str | None) -> dict[str, str]:
-    """Return the name of the method for each column of confidences.
+    """Return the method name for each column of confidence scores.
 
-    Without `columns`, these are all columns of numbers that `export` does not write.
+    The default is all numeric columns that `export` does not write.
     """
     requested = (columns,) if isinstance(columns, str) else tuple(columns)
     for column in requested:
@@ -243,7 +243,7 @@ def _may_be_score(column: str) -> bool:
 
 
 def check_method_name(name: str, store: Store, added: Sequence[AddedMethod], replace: bool) -> None:
-    """Raise an error if the name of a new method is invalid or in use."""
+    """Raise an error if the name of a new method is invalid or already in use."""
     if not _METHOD_NAME.fullmatch(name):
         raise InputError(
             "the name of a method must have up to 60 letters, digits, dots, hyphens, underscores "
@@ -261,14 +261,14 @@ def check_method_name(name: str, store: Store, added: Sequence[AddedMethod], rep
 
 
 def method_title(title: str, column: str, name: str, n_columns: int) -> str:
-    """Return the title of a method, which includes its column if there are several columns."""
+    """Return the title of a method, which includes the column name if there are several columns."""
     if not title:
         return name
     return title if n_columns == 1 else f"{title}, {column}"
 
 
 def unused_column_notes(table: DataTable, method_by_column: dict[str, str]) -> list[str]:
-    """Return one note with the unused columns of numbers, or no note if all are used."""
+    """Return a note about unused numeric columns, or an empty list if there are none."""
     unused = [
         column for column in table.names if column not in method_by_column and _may_be_score(column)
     ]
@@ -301,9 +301,9 @@ class Exported:
 
 
 def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
-    """Write the outputs of runs for every image as Parquet.
+    """Write the network outputs of runs to a Parquet file, with one row per image.
 
-    You can compute a confidence score from the file and add the score with `add_scores`.
+    You can compute new confidence scores from this file and add them with `add_scores`.
 
     Parameters
     ----------
@@ -317,20 +317,21 @@ def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
     Returns
     -------
     Exported
-        Description of the file. The columns of the file are run, exposure, row, label, prediction,
-        and the logits logit_0, logit_1, ... The first exposure is "validation". The label of an
-        image of an unknown class is -1.
+        Path and content summary of the file. The columns of the file are run, exposure, row, label,
+        prediction, and the logits logit_0, logit_1, ... The first exposure is "validation". Images
+        of unknown classes have the label -1.
 
     Raises
     ------
     UnknownNameError
         If the run does not exist.
     InputError
-        If the suffix is wrong, the file cannot be written, or no run was tested.
+        If the file name has the wrong suffix, the file cannot be written, or no run was tested.
 
     See Also
     --------
-    abstain_bench.runs.importing.add_scores : Read a file with the same run, exposure and row.
+    abstain_bench.runs.importing.add_scores : Read scores from a file with the same identifying
+    columns.
 
     Examples
     --------
@@ -362,7 +363,7 @@ def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
 
 
 def _export_run(store: Store, run: Run) -> "pl.DataFrame":
-    """Return a table with the outputs of one run for every image."""
+    """Return a table of the outputs of one run, with one row per image."""
     import polars as pl
 
     stored = next(stored for stored in store.stored_runs if stored.run.name == run.name)
@@ -389,7 +390,7 @@ def _export_run(store: Store, run: Run) -> "pl.DataFrame":
 
 
 def _select_runs(store: Store, run: Run | str | None) -> tuple[Run, ...]:
-    """Return the requested run of a store, or all tested runs if `run` is None."""
+    """Return the requested run, or all tested runs if `run` is None."""
     if run is None:
         # The networks of added methods are not runs of the benchmark.
         added = {method.name for method in store.added_methods if method.classifier}

@@ -1,9 +1,9 @@
-"""Resumable jobs, whose results are identified by their specification.
+"""Run resumable jobs that are identified by their specification.
 
-The key of a job is a hash of its specification. A changed setting therefore defines a new job, and
-a finished job is not repeated. After its output files, a job writes its receipt, which is a JSON
-file with the hashes of the output files. A job runs again if it was killed, or if its files are
-missing or changed.
+Each job has a key, which is a hash of its specification. If a setting changes, the key changes and
+a new job is run; finished jobs are not repeated. When a job has written its output files, it writes
+a receipt, which is a JSON file with their hashes. A job is repeated if it was interrupted, or if
+its files are missing or were changed.
 """
 
 from abstain_bench.runs.jobs.engine import ENGINES as ENGINES

@@ -1,6 +1,6 @@
-"""Execution of jobs in processes or on a dask cluster, and assignment of devices.
+"""Run jobs in processes or on a dask cluster, and assign devices to them.
 
-If a process dies, the jobs that were running start once more.
+If a process dies, the jobs that it interrupted are restarted once.
 """
 
 import multiprocessing
@@ -42,7 +42,7 @@ _process_index = 0
 
 
 def parse_devices(text: str) -> tuple[str, ...]:
-    """Parse a list of devices, such as "cuda:0, cuda:1"."""
+    """Parse a comma-separated list of devices, such as "cuda:0, cuda:1"."""
     names = tuple(part.strip() for part in text.split(","))
     for name in names:
         kind, colon, index = name.partition(":")
@@ -59,9 +59,9 @@ def parse_devices(text: str) -> tuple[str, ...]:
 
 
 def device_kind(devices: Sequence[str]) -> str:
-    """Return the kind of the devices, such as "cuda".
+    """Return the type of the devices, such as "cuda".
 
-    Results depend on the kind of the device but not on its index.
+    Results may depend on the device type but not on the device index.
     """
     kinds = sorted({name.partition(":")[0] for name in devices})
     if len(kinds) != 1:
@@ -72,7 +72,7 @@ def device_kind(devices: Sequence[str]) -> str:
 
 
 def check_devices_available(devices: Iterable[str]) -> None:
-    """Raise an error if torch cannot use one of the devices."""
+    """Raise an error if one of the devices is not available in torch."""
     from abstain_bench._torch import torch
 
     for name in devices:
@@ -85,10 +85,10 @@ def check_devices_available(devices: Iterable[str]) -> None:
 
 
 def device_of_this_process(devices: Sequence[str]) -> str:
-    """Return the device of the current process.
+    """Return the device that is assigned to the current process.
 
-    The processes are assigned to the devices in turn. If a worker of a dask cluster dies, its
-    replacement uses the same device. Outside of `run_jobs`, the result is the first device.
+    Devices are assigned to the processes in cyclic order. If a dask worker dies, its replacement
+    gets the same device. Outside `run_jobs`, the first device is used.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def device_of_this_process(devices: Sequence[str]) -> str:
 
 
 def set_process_index(number: int) -> None:
-    """Set the index of this process among the processes that share the devices."""
+    """Set the index of this process, which determines its device."""
     global _process_index  # noqa: PLW0603  the index belongs to the process
     _process_index = number
 
@@ -122,16 +122,16 @@ def run_jobs(
     total: int = 0,
     pool: "WorkerPool | None" = None,
 ) -> list[Outcome]:
-    """Run the jobs that are not done yet.
+    """Run all jobs that are not finished.
 
-    A job starts when all jobs that it needs are done.
+    A job starts when all jobs that it depends on are finished.
 
     Notes
     -----
-    If the process of a job is killed, the job starts once more. On a running cluster, the option
-    ``distributed.scheduler.allowed-failures`` of the scheduler limits the number of starts. Ctrl-C
-    ends the processes that this call started. Jobs on the workers of a running cluster continue to
-    their end, and the next call uses their files.
+    If the process of a job is killed, the job is restarted once. On an existing cluster, the dask
+    option ``distributed.scheduler.allowed-failures`` limits the number of restarts. If you press
+    Ctrl-C, the processes of this call are stopped. Jobs that run on an existing cluster continue,
+    and the next call uses their results.
 
     Examples
     --------
@@ -169,10 +169,10 @@ def run_jobs(
 
 
 class WorkerPool:
-    """Processes that run the jobs of one or several calls of `run_jobs`.
+    """A pool of processes for one or several calls of `run_jobs`.
 
-    Each process imports modules and loads a task once. The processes start with the first job and
-    end when the ``with`` block ends.
+    Each process imports modules and loads a task only once. The processes start with the first job
+    and stop at the end of the ``with`` block.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ class WorkerPool:
         self.pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> Self:
-        """Return the pool, whose processes start with the first job."""
+        """Return the process pool, which is created for the first job."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -193,7 +193,7 @@ class WorkerPool:
         self._shut_down()
 
     def run(self, table: JobTable, run: JobRunner) -> None:
-        """Run jobs until no job can start, or until a process dies."""
+        """Run jobs until no more can start, or until a process dies."""
         running: dict[Future[Outcome], Job] = {}
         if self.pool is None:
             # A forked process would inherit the state of the threads of torch, which is undefined.
@@ -226,10 +226,10 @@ class WorkerPool:
         run: JobRunner,
         running: dict[Future[Outcome], Job],
     ) -> bool:
-        """Submit jobs until all processes are busy, and return whether any job is running.
+        """Submit jobs until all processes are busy, and return whether jobs are running.
 
-        At most one job is submitted per process. The jobs in `running` are therefore the jobs that
-        are interrupted if a process dies.
+        At most one job per process is submitted, so if a process dies, exactly the jobs in
+        `running` are interrupted.
         """
         while len(running) < self.processes and (job := table.next_job()) is not None:
             if table.must_run_alone(job, running.values()):
@@ -249,7 +249,7 @@ class WorkerPool:
 
 @contextmanager
 def _delay_ctrl_c() -> Iterator[None]:
-    """Block Ctrl-C while a process starts, because the process does not ignore it yet."""
+    """Block Ctrl-C while a process starts, until the process ignores it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -261,7 +261,7 @@ def _delay_ctrl_c() -> Iterator[None]:
 
 
 def _initialize_process(n_started: Any) -> None:
-    """Make a process ignore Ctrl-C, set its index, and end it when its parent process ends."""
+    """Make a process ignore Ctrl-C, set its index, and stop it when its parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with n_started.get_lock():
         set_process_index(n_started.value)
@@ -289,9 +289,9 @@ _PROCESS_LOCK = Lock()
 
 
 def run_on_cluster(table: JobTable, work: Work, folder: Path, processes: int, address: str) -> None:
-    """Run jobs on a dask cluster until no job can start.
+    """Run jobs on a dask cluster until no more can start.
 
-    Without an address, a local cluster is started.
+    If no address is given, a local cluster is started.
     """
     cluster = connect_to_scheduler(address) if address else start_local_cluster(processes)
     with cluster as client:
@@ -311,7 +311,7 @@ def run_on_cluster(table: JobTable, work: Work, folder: Path, processes: int, ad
 
 
 class _JobDispatcher:
-    """Submits jobs to a cluster, at most one per worker."""
+    """Submits jobs to a cluster, at most one per worker at a time."""
 
     def __init__(self, table: JobTable, run: JobRunner, client: Any, *, may_restart: bool) -> None:
         self.table = table
@@ -323,7 +323,7 @@ class _JobDispatcher:
         self.worker_indices: dict[str, int] = {}
 
     def submit_jobs(self) -> bool:
-        """Submit jobs until all workers are busy, and return whether any job is running."""
+        """Submit jobs until all workers are busy, and return whether jobs are running."""
         worker_addresses = self._worker_addresses()
         n_workers = len(worker_addresses)
         while len(self.running) < n_workers and (job := self.table.next_job()) is not None:
@@ -338,14 +338,14 @@ class _JobDispatcher:
         return bool(self.running)
 
     def collect(self) -> None:
-        """Wait a limited time until a job ends, and record its outcome."""
+        """Wait for the next job to end, up to a time limit, and record its outcome."""
         with suppress(Empty):
             future = self.finished.get(timeout=_POLL_INTERVAL)
             job = self.running.pop(future)
             self._record_outcome(future, job)
 
     def _record_outcome(self, future: Any, job: Job) -> None:
-        """Record the outcome of a job whose future has ended."""
+        """Record the outcome of a job when its future is done."""
         if future.status == "finished":
             self.table.finish(future.result())
             return
@@ -358,7 +358,7 @@ class _JobDispatcher:
         self.table.handle_process_death(job, may_restart=self.may_restart)
 
     def _worker_addresses(self) -> list[str]:
-        """Return the addresses of the workers, after waiting for the first worker."""
+        """Wait for the first worker, and return the addresses of all workers."""
         try:
             addresses = list(self.client.nthreads())
             if not addresses:
@@ -374,9 +374,9 @@ class _JobDispatcher:
 
 
 def assign_worker_indices(addresses: list[str], previous: dict[str, int]) -> dict[str, int]:
-    """Return the index of each worker among the workers on its machine.
+    """Return the index of each worker on its machine.
 
-    A worker keeps its previous index. A new worker gets the lowest unused index of its machine.
+    A worker keeps its previous index. A new worker gets the lowest unused index on its machine.
     """
     indices = {address: previous[address] for address in addresses if address in previous}
     for address in addresses:
@@ -392,7 +392,7 @@ def _host(address: str) -> str:
 
 
 def _run_on_worker(run: JobRunner, job: Job, worker_indices: dict[str, int]) -> Outcome:
-    """Run a job on a worker, which runs one job at a time even if it has several threads."""
+    """Run a job on a worker, one at a time even if the worker has several threads."""
     with _PROCESS_LOCK:
         worker_address = import_distributed().get_worker().address
         set_process_index(worker_indices.get(worker_address, 0))
@@ -400,7 +400,7 @@ def _run_on_worker(run: JobRunner, job: Job, worker_indices: dict[str, int]) -> 
 
 
 def _check_shared_folder(client: Any, folder: Path) -> None:
-    """Raise an error if a worker cannot access the folder of this process."""
+    """Raise an error if a worker cannot access the folder of the jobs."""
     token = folder / f".{secrets.token_hex(8)}.tmp"
     write_atomically(token, b"")
     try:
@@ -417,5 +417,5 @@ def _check_shared_folder(client: Any, folder: Path) -> None:
 
 
 def _file_exists(path: str) -> bool:
-    """Return whether a file exists, as seen by the worker that runs this function."""
+    """Return whether a file exists; this function is run on the workers."""
     return Path(path).is_file()

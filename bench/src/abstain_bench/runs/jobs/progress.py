@@ -1,7 +1,7 @@
 """Progress of running jobs.
 
-Each job updates a small file at most once per second. Any process with access to the folder can
-read this file.
+A running job updates its progress file at most once per second. Any process that can access the
+folder can read the progress.
 """
 
 import json
@@ -28,7 +28,7 @@ class JobProgress:
     name : str
         Name of the job.
     unit : str
-        Unit of the steps, which is "epoch" or "part". A part is a set of images.
+        Unit of the steps, which is "epoch" or "part". A part of a job is a set of images.
     done : float
         Number of finished steps, plus the finished share of the current step.
     total : int
@@ -52,7 +52,7 @@ class JobProgress:
 
     @property
     def description(self) -> str:
-        """The unit, the number of the current step, and the number of steps."""
+        """Text with the unit, the number of the current step, and the total number of steps."""
         return f"{self.unit} {min(int(self.done) + 1, self.total)} of {self.total}"
 
 
@@ -62,7 +62,7 @@ class ProgressWriter:
     Parameters
     ----------
     job : Job
-        The running job.
+        The job whose progress is written.
     folder : Path
         Folder with the files of the job.
     unit : str
@@ -98,7 +98,7 @@ class ProgressWriter:
         self._next_time = 0.0
 
     def __call__(self, done: float) -> None:
-        """Set the number of finished steps, including the finished share of the current step."""
+        """Set the number of finished steps, including a fraction for the current step."""
         now = time.monotonic()
         if self._first_update is None:
             # A resumed training starts with finished steps, which are excluded from the speed.
@@ -120,14 +120,14 @@ class ProgressWriter:
             self.path.write_text(json.dumps(content), encoding="utf-8")
 
     def add_share(self, share: float) -> None:
-        """Set the finished share of the current step, which ends at a share of 1."""
+        """Set the finished fraction of the current step, which ends at 1."""
         self(self._n_finished_steps + share)
         if share >= 1:
             self._n_finished_steps += 1
 
 
 def read_job_progress(folder: Path) -> list[JobProgress]:
-    """Return the progress of the running jobs of a folder, sorted by name.
+    """Return the progress of all running jobs in a folder, sorted by name.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """`Job`, `Outcome` and `Receipt`, and the table of all jobs of a run.
 
-A receipt contains the hashes of the output files of its job and is written after these files.
+A receipt contains hashes of the output files of a job, and is written after them.
 """
 
 import hashlib
@@ -35,20 +35,20 @@ _MAX_STARTS = 2
 
 @dataclass(frozen=True)
 class Job:
-    """A unit of work that is specified by plain values.
+    """A unit of work that is fully specified by plain values.
 
     Attributes
     ----------
     name : str
-        Name in messages and file names. It consists of letters, digits, dots and hyphens.
+        Name in messages and file names. The name consists of letters, digits, dots and hyphens.
     spec : mapping
         JSON values that determine the result, together with the needed jobs.
     needs : tuple of Job
-        Jobs whose files this job reads. The keys of these jobs are part of the key of this job.
+        Jobs whose files this job reads. The keys of these jobs determine the key of this job.
     warm_up_file : str
         Name of a file with the state after a warm-up that several jobs share, or empty. The first
-        of these jobs writes the file, and it is deleted after the last job. The file does not
-        change the results, so it is not part of the key.
+        of these jobs writes the file, which is deleted after the last job has used it. The file
+        does not affect the results, so it is not included in the key.
 
     Examples
     --------
@@ -72,11 +72,11 @@ class Job:
 
     @property
     def stem(self) -> str:
-        """Prefix of the names of the files of the job."""
+        """Prefix of the file names of the job, which contains its name and key."""
         return f"{self.name}-{self.key[:_KEY_LENGTH_IN_NAMES]}"
 
     def path(self, folder: Path, suffix: str) -> Path:
-        """Return the path of the file of the job with a suffix."""
+        """Return the path of a file of the job, given its suffix."""
         return folder / f"{self.stem}{suffix}"
 
 
@@ -90,9 +90,9 @@ class Outcome:
         The job.
     status : str
         "done", "kept" if the job was done before, "failed", or "left out" if a needed job failed.
-        Callbacks also receive "begun" when a job starts.
+        Callbacks also receive an outcome with the status "begun" when a job starts.
     seconds : float
-        Duration of the job. If the status is "kept", this is the duration in the receipt.
+        Duration of the job. For the status "kept", this is the duration that the receipt contains.
     error : str
         Reason of a failure in one line.
     facts : mapping
@@ -107,7 +107,7 @@ class Outcome:
 
     @property
     def is_done(self) -> bool:
-        """Whether the files of the job exist."""
+        """Whether the job is finished and its files exist."""
         return self.status in {"done", "kept"}
 
 
@@ -123,7 +123,7 @@ OnOutcome = Callable[[Outcome, int, int], None]
 
 @dataclass(frozen=True)
 class Receipt:
-    """The receipt of a finished job, with its results, its specification and hashes of its files.
+    """Receipt of a finished job, which contains its results, its specification and file hashes.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class Receipt:
     facts : mapping
         Results of the job.
     mark : str
-        Hash of the facts. It is empty in receipts of earlier versions.
+        Hash of the facts. The hash is empty in receipts of older versions.
     files : mapping from str to str
         Hash of each output file by the suffix of the file.
     spec, needs : mapping and tuple of str
@@ -159,7 +159,7 @@ class Receipt:
     def read(cls, path: Path) -> "Receipt":
         """Read a receipt from a file.
 
-        Raises InputError if the receipt is invalid or incomplete, or if its facts were changed.
+        Raises InputError if the receipt is invalid or incomplete, or if its results were changed.
         """
         # Earlier versions did not write these two fields.
         content = {"mark": "", "needs": [], **read_json_object(path)}
@@ -167,7 +167,7 @@ class Receipt:
 
 
 def run_job(job: Job, work: Work, folder: Path) -> Outcome:
-    """Execute a job, and write its receipt, or a log if the job fails."""
+    """Execute a job, and write its receipt, or a log file if the job fails."""
     # A worker may have finished the job before it died.
     stored = stored_outcome(job, folder)
     if stored is not None:
@@ -201,9 +201,9 @@ def run_job(job: Job, work: Work, folder: Path) -> Outcome:
 
 
 def stored_outcome(job: Job, folder: Path) -> Outcome | None:
-    """Return the outcome of a job that was done before.
+    """Return the outcome of a job that was completed by an earlier call.
 
-    The result is None if the job has no receipt, or if the receipt or an output file was changed.
+    The result is None if the receipt is missing, or if the receipt or an output file was changed.
     """
     with suppress(InputError, OSError):
         receipt = Receipt.read(job.path(folder, ".json"))
@@ -213,9 +213,9 @@ def stored_outcome(job: Job, folder: Path) -> Outcome | None:
 
 
 def read_receipts(folder: Path) -> dict[str, Receipt]:
-    """Return the receipts of all finished jobs by the stem of their files, newest first.
+    """Return the receipts of finished jobs by the prefix of their files, newest first.
 
-    A job is finished if all files in its receipt exist and are not empty.
+    A job is finished if all files that its receipt lists exist and are not empty.
     """
     receipts: dict[str, Receipt] = {}
     modification_times: dict[str, float] = {}
@@ -236,7 +236,7 @@ def _hash_facts(facts: Mapping[str, Any]) -> str:
 
 
 def _hash_output_files(job: Job, folder: Path) -> dict[str, str]:
-    """Return the hash of each output file of a job by the suffix of the file."""
+    """Return the hash of each output file of a job by file suffix."""
     prefix = f"{job.stem}."
     path_by_suffix = {
         path.suffix: path for path in folder.iterdir() if path.name.startswith(prefix)
@@ -249,12 +249,12 @@ def _hash_output_files(job: Job, folder: Path) -> dict[str, str]:
 
 
 class JobTable:
-    """The waiting, running and finished jobs of a run.
+    """State of a set of jobs: waiting, running and finished.
 
     Parameters
     ----------
     jobs : iterable of Job
-        All jobs. A job must come after the jobs that it needs.
+        All jobs. Each job must come after the jobs that it depends on.
     folder : Path
         Folder with the files of the jobs.
     on_outcome : callable, optional
@@ -262,8 +262,8 @@ class JobTable:
     earlier : sequence of Outcome
         Outcomes of the jobs in earlier calls of `run_jobs`.
     total : int
-        Number of all jobs for the callback. The value 0 means the jobs of this call and of earlier
-        calls.
+        Number of all jobs for the callback. The value 0 stands for the jobs of this call and of
+        earlier calls.
     """
 
     def __init__(
@@ -296,7 +296,7 @@ class JobTable:
         self.waiting = [job for job in self.jobs.values() if job.stem not in self.outcome_by_stem]
 
     def _read_outside_needs(self) -> dict[str, Outcome]:
-        """Return the stored outcomes of jobs that are needed but are not in the table."""
+        """Return the stored outcomes of required jobs that are not in the table."""
         outcomes = {}
         for job in self.jobs.values():
             for needed in job.needs:
@@ -308,10 +308,10 @@ class JobTable:
         return outcomes
 
     def next_job(self) -> Job | None:
-        """Return a job that can start, or None if no job can start.
+        """Return a job that can start now, or None if there is none.
 
-        Jobs whose needed jobs failed get the status "left out". A job whose warm-up a running job
-        will write is returned only if no other job can start.
+        If a required job failed, the job gets the status "left out". If a running job is writing
+        the warm-up that a job needs, the job is returned only if no other job can start.
         """
         last_resort = None
         for job in list(self.waiting):
@@ -334,7 +334,7 @@ class JobTable:
         return last_resort
 
     def _is_warm_up_being_computed(self, job: Job) -> bool:
-        """Return whether a running job will write the warm-up that a job can use."""
+        """Return whether a running job is writing the warm-up that a job can use."""
         if not job.warm_up_file or (self.folder / job.warm_up_file).is_file():
             return False
         waiting = {waiting_job.stem for waiting_job in self.waiting}
@@ -345,13 +345,13 @@ class JobTable:
         )
 
     def start(self, job: Job) -> None:
-        """Move a job from the waiting to the running jobs."""
+        """Mark a waiting job as running."""
         self.waiting.remove(job)
         self.n_starts[job.stem] = self.n_starts.get(job.stem, 0) + 1
         self._report(Outcome(job, "begun"))
 
     def finish(self, outcome: Outcome) -> None:
-        """Record the outcome of a job, and delete the warm-up after the last job that uses it."""
+        """Record the outcome of a job, and delete its warm-up file if no further job uses it."""
         job = outcome.job
         self.outcome_by_stem[job.stem] = outcome
         if job.warm_up_file:
@@ -366,9 +366,9 @@ class JobTable:
             self.on_outcome(outcome, n_finished, self.total)
 
     def handle_process_death(self, job: Job, *, may_restart: bool = True) -> None:
-        """Let a job whose process died wait again.
+        """Mark a job as waiting after its process died.
 
-        The job fails if it was started too often, or if `may_restart` is False.
+        The job fails if it was started too many times, or if `may_restart` is False.
         """
         # The death of any process interrupts all jobs, and a job may have finished just before.
         stored = stored_outcome(job, self.folder)
@@ -381,14 +381,14 @@ class JobTable:
             self.finish(Outcome(job, "failed", error="its process was killed (out of memory?)"))
 
     def must_run_alone(self, job: Job, running: Iterable[Job]) -> bool:
-        """Return whether a job must wait until all running jobs have ended.
+        """Return whether a job must wait until no other job is running.
 
-        A job that was interrupted by the death of a process runs alone, because it may have caused
-        the death.
+        A job that was running when a process died is repeated alone, because it may have caused the
+        failure.
         """
         running_stems = [other.stem for other in running]
         return bool(running_stems) and not self.interrupted.isdisjoint([job.stem, *running_stems])
 
     def outcomes(self) -> list[Outcome]:
-        """Return the outcome of each job in the order of the jobs."""
+        """Return the outcomes of all jobs, in the order of the jobs."""
         return [self.outcome_by_stem[stem] for stem in self.jobs]

@@ -1,4 +1,4 @@
-"""Methods, which combine a score of `abstain.confidence` with a training objective.
+"""Define methods, which combine a score of `abstain.confidence` with a training objective.
 
 `METHODS` is the catalogue. `score_all` computes several methods for the outputs of one network.
 """

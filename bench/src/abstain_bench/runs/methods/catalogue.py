@@ -1,7 +1,7 @@
-"""The methods by family, in the order of tables.
+"""Define the catalogue of methods, grouped in the order of tables.
 
-The methods include the 22 scores of FD-Shifts, some of which are computed for trained networks only
-on request.
+The catalogue includes the 22 scores of FD-Shifts, some of which are computed only if they are
+requested.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -59,7 +59,7 @@ _EXTERNAL_METHODS: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 class _Affixes(NamedTuple):
-    """Texts that distinguish the methods of an objective from those of cross-entropy."""
+    """Texts that distinguish methods of an objective from the same methods for cross-entropy."""
 
     name_prefix: str
     title_prefix: str
@@ -76,7 +76,7 @@ _PROPER: Final = ("Monte-Carlo", "Mahalanobis", "ReAct")
 
 
 def fd_shifts_scores(objective: str) -> dict[str, str]:
-    """Return the method for each score of FD-Shifts that applies to networks of an objective.
+    """Return a method for each score of FD-Shifts that applies to an objective.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def fd_shifts_scores(objective: str) -> dict[str, str]:
 
 
 def additional_fd_shifts_methods(existing: Iterable[Method]) -> Iterator[Method]:
-    """Yield the methods of FD-Shifts that are not in `existing`."""
+    """Yield the methods of FD-Shifts that are missing in `existing`."""
     by_name = {method.name: method for method in existing}
     feature_methods = {method.name: method for method in _feature_methods()}
     yield from (method for name, method in feature_methods.items() if name not in by_name)
@@ -119,7 +119,7 @@ _fd_shifts_method = partial(Method, objective=_PLAIN, is_default=False)
 
 
 def _feature_methods() -> Iterator[Method]:
-    """Yield the scores of features with the options of FD-Shifts."""
+    """Yield the feature-based scores with the options that FD-Shifts uses."""
     knn = FITTED["knn"]
     vim = FITTED["vim"]
     react = FITTED["react"]
@@ -170,7 +170,7 @@ def _feature_methods() -> Iterator[Method]:
 
 
 def _with_objective(method: Method, objective: str) -> Method:
-    """Return a cross-entropy method as a method for networks of another objective."""
+    """Return a cross-entropy method as a method for another training objective."""
     affixes = _AFFIXES[objective]
     score_title = method.title
     if not score_title.startswith(_PROPER):
@@ -187,7 +187,7 @@ def _with_objective(method: Method, objective: str) -> Method:
 
 
 def _waic(method: Method) -> Method:
-    """Return the mean minus the standard deviation of a learned confidence over the passes."""
+    """Return the mean of a learned confidence over the passes, minus its standard deviation."""
     return replace(
         method,
         name=f"{method.name}_waic",
@@ -216,7 +216,7 @@ def _logit_method(name: str) -> Method:
 
 
 def _alias(method: Method, name: str, title: str, source: str) -> Method:
-    """Return an alias of a method, which has the same scores and another name."""
+    """Return an alias, which is a method with the same scores under another name."""
     meaning = f"another name of `{method.name}`: {method.meaning}"
     return replace(
         method, name=name, title=title, source=source, meaning=meaning, same_as=method.name
@@ -369,7 +369,7 @@ def _feature_method(
 
 
 def _reshaped_feature_method(kind: str) -> Method:
-    """Return a method that modifies the features of each sample before the last layer."""
+    """Return a method that modifies the features before the final layer."""
     return replace(
         _feature_method(kind, last_layer=True),
         score=lambda data: LastLayerScore(kind, data.weight, data.bias),

@@ -1,6 +1,6 @@
 """`Method`, a confidence score for networks of one training objective, and its computation.
 
-If a method cannot be fitted or computed, the other methods are unaffected.
+If one method cannot be fitted or computed, the other methods are not affected.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -40,12 +40,12 @@ FITTED_ON = ("", "train", "validation", "train and validation")
 
 @dataclass(frozen=True, eq=False)
 class FitData:
-    """Outputs of one network for the training and validation images, to fit methods on.
+    """Outputs of a network for the training and validation images, on which methods are fitted.
 
     Attributes
     ----------
     train : abstain.Predictions, optional
-        Outputs for the images that the network was trained on.
+        Outputs for the training images of the network.
     validation : abstain.Predictions, optional
         Outputs for i.i.d. images that the network was not trained on.
     weight : ndarray of shape (K, d), optional
@@ -60,12 +60,12 @@ class FitData:
     bias: Array | None = None
 
     def split(self, name: str) -> Predictions:
-        """Return the training or validation outputs for images of known classes.
+        """Return the training or validation outputs for images with known classes.
 
         Raises
         ------
         MissingInputError
-            If the split is missing.
+            If there are no outputs for the split.
         """
         outputs: Predictions | None = getattr(self, name)
         if outputs is None:
@@ -76,12 +76,12 @@ class FitData:
 
 @dataclass(frozen=True)
 class Method:
-    """A confidence score of the networks of one training objective.
+    """A confidence score for networks that are trained with one objective.
 
     Attributes
     ----------
     name : str
-        Name in scripts and tables.
+        Unique name of the method, which tables also display.
     title : str
         Title in reports.
     source : str
@@ -91,10 +91,11 @@ class Method:
     needs : frozenset of str
     score : str or callable
         Name of a score for `abstain.confidence.score`, which is in `SCORES` or is a column of
-        learned confidences. Or a function that takes `FitData` and returns a fitted `ScoreState`.
+        learned confidences. Alternatively, a function that receives `FitData` and returns a fitted
+        `ScoreState`.
     fitted_on : str
         Splits on which `score` is fitted, which are "train", "validation" or "train and
-        validation". It is empty if nothing is fitted.
+        validation". An empty value means that nothing is fitted.
     meaning : str
         Short description of the confidence.
     same_as : str
@@ -107,7 +108,7 @@ class Method:
     Raises
     ------
     InputError
-        If a need or a split does not exist, or if a method of ensembles is fitted.
+        If a required input or a split does not exist, or if a method for ensembles is fitted.
     """
 
     name: str
@@ -138,16 +139,16 @@ class Method:
 
     @property
     def uses_mean_prediction(self) -> bool:
-        """Whether the confidences refer to the mean prediction of passes or networks."""
+        """Whether the method evaluates the mean prediction of several passes or networks."""
         return not self.needs.isdisjoint({"samples", "ensemble"})
 
     @property
     def fitted_splits(self) -> tuple[str, ...]:
-        """The splits on which the method is fitted."""
+        """Names of the splits on which the method is fitted."""
         return tuple(self.fitted_on.split(" and ")) if self.fitted_on else ()
 
     def missing_to_fit(self, data: FitData) -> str:
-        """Describe the inputs that are missing to fit the method, or return an empty string."""
+        """Describe the missing inputs for fitting the method, or return an empty string."""
         missing = []
         if "last_layer" in self.needs and (data.weight is None or data.bias is None):
             missing.append(NEEDS["last_layer"])
@@ -162,7 +163,7 @@ class Method:
         return f"the method {self.name!r} needs {'; '.join(missing)}"
 
     def missing_to_score(self, outputs: Predictions) -> str:
-        """Describe the inputs that are missing to score outputs, or return an empty string."""
+        """Describe the missing inputs for computing the scores, or return an empty string."""
         is_available = {
             "features": outputs.features is not None,
             "samples": outputs.has_samples,
@@ -186,16 +187,16 @@ METHODS: Catalogue[Method] = Catalogue("method", list_command="list scores")
 
 
 def update_method_names(values: Mapping[str, ValueT]) -> dict[str, ValueT]:
-    """Replace the method names of earlier versions, which contain hyphens, in the keys."""
+    """Replace outdated method names in the keys, which contain hyphens."""
     return {match_spelling(name, METHODS): value for name, value in values.items()}
 
 
 def methods_of(
     objectives: Iterable[str], *, missing: Collection[str] = (), all_scores: bool = False
 ) -> tuple[Method, ...]:
-    """Return the methods for networks with the given training objectives, except aliases.
+    """Return the methods for networks with the given training objectives, without aliases.
 
-    Methods that need an input in `missing` are left out, and methods that are not default methods
+    Methods that need an input in `missing` are omitted; methods that are optional are omitted
     unless `all_scores` is True.
 
     Examples
@@ -216,7 +217,7 @@ def methods_of(
 
 
 class Scores(dict[str, FloatArray]):
-    """Confidences by the name of the method. A failed method has NaN for all images.
+    """Confidence scores by method name. If a method fails, its scores are NaN for all images.
 
     Attributes
     ----------
@@ -234,12 +235,12 @@ class Scores(dict[str, FloatArray]):
 
 @dataclass(frozen=True, eq=False)
 class FittedMethods:
-    """Methods that are fitted on the same outputs.
+    """Several methods that are fitted on the same outputs.
 
     Attributes
     ----------
     methods : tuple of Method
-        All methods, which include the methods that could not be fitted.
+        All methods, including those whose fit failed.
     scores : mapping of str to str or ScoreState
         Name of a score or the fitted score of each method that could be fitted.
     reasons : mapping of str to str
@@ -254,7 +255,7 @@ class FittedMethods:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def score(self, outputs: Predictions) -> Scores:
-        """Compute the confidences of the images with each method."""
+        """Compute the confidence scores of images by each method."""
         result = Scores()
         for method in self.methods:
             reason = self.reasons.get(method.name, "")
@@ -271,7 +272,7 @@ class FittedMethods:
         return result
 
     def _confidence(self, method: Method, outputs: Predictions) -> FloatArray:
-        """Compute the confidences of the images with a method that could be fitted."""
+        """Compute the confidence scores of images by a fitted method."""
         missing = method.missing_to_score(outputs)
         if missing:
             raise MissingInputError(missing)
@@ -281,7 +282,7 @@ class FittedMethods:
 
 
 def fit_all(methods: Iterable[str | Method], data: FitData) -> FittedMethods:
-    """Fit several methods on the outputs of one network.
+    """Fit several methods on the outputs of a network.
 
     Examples
     --------
@@ -313,12 +314,12 @@ def fit_all(methods: Iterable[str | Method], data: FitData) -> FittedMethods:
 
 
 def score_all(methods: Iterable[str | Method], data: FitData, outputs: Predictions) -> Scores:
-    """Fit several methods, and score images with each method.
+    """Fit several methods, and compute the confidence scores of images by each method.
 
     Parameters
     ----------
     methods : iterable of str or Method
-        Names in `METHODS`, or entries.
+        Methods, or their names in `METHODS`.
     data : FitData
         Outputs that the methods are fitted on.
     outputs : abstain.Predictions
@@ -328,8 +329,8 @@ def score_all(methods: Iterable[str | Method], data: FitData, outputs: Predictio
     Returns
     -------
     Scores
-        Float64 array of shape (n,) for each method. If a method lacks an input or fails, its array
-        contains NaN, and ``.reasons`` contains the reason.
+        Scores by method name, as float64 arrays of shape (n,). If a method lacks an input or fails,
+        its scores are NaN, and ``.reasons`` contains the reason.
 
     Raises
     ------
@@ -338,7 +339,7 @@ def score_all(methods: Iterable[str | Method], data: FitData, outputs: Predictio
 
     See Also
     --------
-    fit_all : Fit the methods once to score several outputs.
+    fit_all : Fit methods once and compute the scores of several outputs.
 
     Examples
     --------
@@ -355,7 +356,7 @@ def score_all(methods: Iterable[str | Method], data: FitData, outputs: Predictio
 
 
 def _failure_reason(error: Exception) -> str:
-    """Return the first line of an error message, preceded by the type for foreign errors."""
+    """Return the first line of an error message, with the type of a foreign exception."""
     lines = str(error).splitlines()
     if isinstance(error, AbstainError) and lines:
         return lines[0]
@@ -366,25 +367,25 @@ FitFunction: TypeAlias = Callable[[FitData], ScoreState]
 
 
 def fit_temperature(data: FitData) -> ScoreState:
-    """Fit the temperature of the logits on validation images by maximum likelihood."""
+    """Fit the temperature of the logits by maximum likelihood on the validation images."""
     return fit_score("temperature", data.split("validation"), objective=LIKELIHOOD)
 
 
 def fit_pnorm(data: FitData) -> ScoreState:
-    """Select the exponent of the p-norm on validation images."""
+    """Select the exponent of the p-norm on the validation images."""
     return fit_score("pnorm", data.split("validation"), metric=DEFAULT_METRIC)
 
 
 def fitted_on_train(
     kind: str, *, last_layer: bool = False, n_first: int | None = None, **options: Any
 ) -> FitFunction:
-    """Return a function that fits a score of `FITTED` on training images.
+    """Return a function that fits a score of `FITTED` on the training images.
 
     The score is fitted on the first `n_first` images, or on all images if `n_first` is None.
     """
 
     def fit(data: FitData) -> ScoreState:
-        """Fit the score on the training outputs of a network."""
+        """Fit the score on the outputs for the training images."""
         train = data.split("train")
         if n_first is not None:
             train = train.subset(np.arange(min(n_first, train.n)))
@@ -398,23 +399,23 @@ def fitted_on_train(
 
 @dataclass(frozen=True, eq=False)
 class LastLayerScore:
-    """A score of `FITTED` whose only parameters are the weight and the bias of the last layer."""
+    """A score of `FITTED` that only requires the weight and the bias of the final layer."""
 
     name: str
     weight: Array | None
     bias: Array | None
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Check that the last layer matches the logits, and compute confidences of shape (n,)."""
+        """Check that the final layer matches the logits, and compute scores of shape (n,)."""
         last_layer = (self.weight, self.bias)
         return fit_score(self.name, predictions, last_layer=last_layer).score(predictions)
 
 
 def fitted_react_with_temperature(percentile: float) -> FitFunction:
-    """Return a function that fits ReAct on training and a temperature on validation images."""
+    """Return a function that fits ReAct and then a temperature on validation images."""
 
     def fit(data: FitData) -> ScoreState:
-        """Fit ReAct, the temperature of its logits, and then ReAct with this temperature."""
+        """Fit ReAct, then the temperature of its logits, then ReAct with this temperature."""
         train = data.split("train")
         validation = data.split("validation")
         options: dict[str, Any] = {

@@ -1,8 +1,8 @@
-"""The specification of a benchmark, which consists of its configuration and its jobs.
+"""Define the configuration of a benchmark and derive its jobs.
 
 Reading the specification of an existing benchmark does not require torch. The functions
-`default_config`, `read_config` and `update_config` check a new configuration, and load torch for
-this purpose if it is installed.
+`default_config`, `read_config` and `update_config` validate a new configuration, for which they use
+torch if it is installed.
 """
 
 from abstain_bench.runs.recipe import Recipe as Recipe

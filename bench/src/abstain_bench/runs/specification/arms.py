@@ -1,6 +1,6 @@
 """`Arm`, which contains the settings of networks that are trained with one objective.
 
-Only `check_arm` requires torch, because it creates the objective.
+Only `check_arm` requires torch, because it creates the training objective.
 """
 
 import math
@@ -55,9 +55,9 @@ _MAX_SETTINGS = 100
 
 @dataclass(frozen=True)
 class Setting:
-    """A combination of hyperparameters of an arm.
+    """One combination of the hyperparameters of an arm.
 
-    Validation data select one setting of an arm for each method and metric.
+    For each method and metric, one setting of an arm is selected on the validation data.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """Label in file names and tables, such as "dropout0.3-reward2.2"."""
+        """Label in file names and tables, for example "dropout0.3-reward2.2"."""
         return "-".join(f"{name}{format_value(value)}" for name, value in self.grid_values.items())
 
 
@@ -88,18 +88,19 @@ def format_value(value: Any) -> str:
 
 
 def grid_combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return all combinations of the values in a grid. The last name varies fastest."""
+    """Return all combinations of the grid values. The last name varies fastest."""
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
 @dataclass(frozen=True)
 class Arm:
-    """Networks that are trained with one training objective, with settings to select from.
+    """A set of networks that share a training objective but have different settings.
 
     Attributes
     ----------
     name : str
-        Name in files and tables. It consists of letters, digits, dots, hyphens and underscores.
+        Name in files and tables. The name consists of letters, digits, dots, hyphens and
+        underscores.
     objective : str
         Name of the training objective in `abstain.training.OBJECTIVES`.
     recipe : Recipe
@@ -112,7 +113,7 @@ class Arm:
         Values to try for each option of the objective.
     stage_lengths : mapping from str to int
         Length of each later phase of the objective, in the unit of the recipe, which is steps or
-        epochs. The mapping is empty if the phases share the length of the recipe.
+        epochs. If the mapping is empty, all phases together have the length of the recipe.
     recipe_grid : mapping from str to tuple
         Values to try for each field of the recipe.
 
@@ -151,7 +152,7 @@ class Arm:
         self._check_settings()
 
     def _check_n_settings(self) -> None:
-        """Raise an error if there are too many settings, before they are created."""
+        """Raise an error if the number of settings is too large, before they are created."""
         grid = [*self.option_grid.values(), *self.recipe_grid.values()]
         n_settings = math.prod([len(self.dropout), *map(len, grid)])
         if n_settings > _MAX_SETTINGS:
@@ -161,7 +162,7 @@ class Arm:
             )
 
     def _check_settings(self) -> None:
-        """Raise an error if two settings have the same label, or if a recipe is invalid."""
+        """Raise an error if two settings have the same label or if a recipe is invalid."""
         labels = [setting.label for setting in self.settings]
         if len(set(labels)) < len(labels):
             duplicate = next(label for label in labels if labels.count(label) > 1)
@@ -175,14 +176,14 @@ class Arm:
 
     @property
     def rewards(self) -> tuple[Any, ...]:
-        """Rewards for abstaining in all settings, or an empty tuple if there is no reward."""
+        """Abstention rewards of all settings, or an empty tuple if the objective has no reward."""
         if self.objective != _DEEP_GAMBLERS:
             return ()
         fixed_reward = self.options.get(_REWARD_OPTION, _DEFAULT_REWARD)
         return tuple(self.option_grid.get(_REWARD_OPTION, (fixed_reward,)))
 
     def _check_rewards(self) -> None:
-        """Raise an error if a reward is not a number above 1, before any job is planned."""
+        """Raise an error if a reward is not a number above 1."""
         for reward in self.rewards:
             is_number = isinstance(reward, int | float) and not isinstance(reward, bool)
             if not is_number or not _MIN_REWARD < reward < math.inf:
@@ -191,7 +192,7 @@ class Arm:
                 )
 
     def recipe_of(self, setting: Setting) -> Recipe:
-        """Return the recipe of the arm with the changes of a setting."""
+        """Return the recipe of the arm, as modified by a setting."""
         path = f"`arms.{self.name}.try.recipe`"
         names = [f.name for f in fields(Recipe)]
         for name in setting.recipe_changes:
@@ -206,7 +207,7 @@ class Arm:
             raise InputError(f"{path}: {error}") from None
 
     def classifier_length(self, setting: Setting) -> int:
-        """Return the length of the first phase, which trains a classifier for the later phases."""
+        """Return the length of the first phase, in which a classifier is trained."""
         length = self.recipe_of(setting).length
         if self.stage_lengths:
             # The length of the recipe does not include the later phases.
@@ -222,7 +223,7 @@ class Arm:
         return min(max(round(first_share * length), 1), longest)
 
     def warm_up_setting(self, setting: Setting) -> Setting | None:
-        """Return a setting with only the hyperparameters that affect the warm-up, or None."""
+        """Return a setting with only the hyperparameters of the warm-up, or None without one."""
         default_share, later_options = WARM_UPS.get(self.objective, (0.0, ()))
         has_warm_up = self.stage_lengths or setting.options.get("warm_up", default_share)
         if not has_warm_up:
@@ -247,7 +248,7 @@ class Arm:
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
-        """All combinations of the dropout probabilities, options and recipe fields to try."""
+        """All combinations of the candidate dropout probabilities, options and recipe fields."""
         settings = []
         for dropout in self.dropout:
             for options in grid_combinations(self.option_grid):
@@ -269,9 +270,9 @@ _KEYS_IN_FILES: Final = {
 
 
 def reward_notes(arms: Sequence[Arm], n_classes: int) -> list[str]:
-    """Return a note for each arm with a reward above the number of classes.
+    """Return a note for each arm whose reward exceeds the number of classes.
 
-    With such a reward, a network learns to never abstain.
+    With such a high reward, networks learn never to abstain.
 
     Examples
     --------
@@ -296,7 +297,7 @@ def reward_notes(arms: Sequence[Arm], n_classes: int) -> list[str]:
 
 
 def check_arm(arm: Arm) -> None:
-    """Raise an error if the objective, an option or a length of an arm is invalid."""
+    """Raise an error if the objective, an option or a phase length of an arm is invalid."""
     from abstain.training import OBJECTIVES
 
     objective = OBJECTIVES[arm.objective]

@@ -16,12 +16,12 @@ from abstain_bench.runs.tasks.counts import ImageCounts
 
 @dataclass(frozen=True)
 class NetworkSize:
-    """Cost of a forward pass of a backbone on one image.
+    """Cost of one forward pass of a backbone on one image.
 
     Attributes
     ----------
     side : int
-        Height and width of the image for which `products` was counted.
+        Height and width of the images for which `products` was counted.
     products : int
         Number of multiply-add operations.
     parameters : int
@@ -33,7 +33,7 @@ class NetworkSize:
     parameters: int
 
     def products_at(self, side: int) -> float:
-        """Return the number of products at another side, which is proportional to the area."""
+        """Return the number of products for another image side, proportional to the area."""
         return self.products * (side / self.side) ** 2
 
 
@@ -76,7 +76,7 @@ _N_OTHER_COLUMNS: Final = 4
 
 @dataclass(frozen=True)
 class BudgetRow:
-    """Cost of the jobs of one stage and arm.
+    """Estimated cost of the jobs of one arm in one stage.
 
     Attributes
     ----------
@@ -87,7 +87,8 @@ class BudgetRow:
     jobs : int
         Maximum number of jobs.
     passes : float
-        Number of forward passes of one image. An optimizer step counts as three passes per image.
+        Number of forward passes of one image. An optimizer step is counted as three forward passes
+        per image.
     hours : float or None
         Number of hours on one GPU, or None if the size of the model is unknown.
     size : float
@@ -109,8 +110,8 @@ class Budget:
     Attributes
     ----------
     rows : tuple of BudgetRow
-        Cost by stage and arm. The test jobs include all settings, because the selected settings are
-        not known in advance.
+        Estimated cost of each arm in each stage. The estimate includes test jobs for all settings,
+        because the selected settings are not known in advance.
     counts : ImageCounts
         Numbers of images that the estimate assumes.
     teraflops : float
@@ -131,18 +132,18 @@ class Budget:
 
     @property
     def hours(self) -> float | None:
-        """Total number of hours on one GPU, or None if the hours of a row are unknown."""
+        """Total number of GPU hours, or None if the GPU hours of a row are unknown."""
         hours = [row.hours for row in self.rows if row.hours is not None]
         return sum(hours) if len(hours) == len(self.rows) else None
 
     @property
     def size(self) -> float:
-        """Total size of all files in bytes."""
+        """Total size of the files in bytes."""
         return sum(row.size for row in self.rows)
 
 
 def budget_of(config: Config, counts: ImageCounts, *, teraflops: float = TERAFLOPS) -> Budget:
-    """Estimate the number of jobs, the hours on one GPU and the size of the files.
+    """Estimate the number of jobs, the GPU hours and the size of the files.
 
     Examples
     --------
@@ -188,9 +189,9 @@ def _stage_and_arm(job: Job) -> tuple[str, str]:
 
 
 class _JobCosts:
-    """Computes the number of passes and the size of the files of jobs.
+    """Counts the passes and the file sizes of jobs.
 
-    A warm-up that several jobs share counts once.
+    If several jobs share a warm-up, it is counted once.
     """
 
     def __init__(self, config: Config, counts: ImageCounts, teraflops: float) -> None:
@@ -201,7 +202,7 @@ class _JobCosts:
         self.counted_warm_ups: set[str] = set()
 
     def passes_and_size(self, job: Job) -> tuple[float, float]:
-        """Return the number of passes of a job, and the size of its files in bytes."""
+        """Return the number of passes of a job and the size of its files in bytes."""
         if stage_of(job) == "train":
             return self._training_passes_and_size(job)
         is_test = "exposures" in job.spec
@@ -219,7 +220,7 @@ class _JobCosts:
         return passes * self._n_backbones(job.needs[0]), size
 
     def hours(self, passes: float) -> float | None:
-        """Return the number of hours on one GPU, or None if the size of the model is unknown."""
+        """Return the number of GPU hours, or None if the cost of the model is unknown."""
         if self.network is None:
             return None
         variation = self.config.variation or {}
@@ -228,7 +229,7 @@ class _JobCosts:
         return operations / (self.teraflops * 1e12) / 3600
 
     def _training_passes_and_size(self, job: Job) -> tuple[float, float]:
-        """Return the number of passes of a training job, and the size of its file in bytes."""
+        """Return the number of passes of a training job and the size of its file in bytes."""
         recipe = Recipe(**job.spec["recipe"])
         stage_lengths = job.spec.get("stages", {})
         # Lengths are numbers of steps if the recipe defines steps, else numbers of epochs.
@@ -249,10 +250,10 @@ class _JobCosts:
         return passes, float(_WEIGHT_BYTES * n_parameters * self._n_backbones(job))
 
     def _n_backbones(self, training: Job) -> int:
-        """Return 2 if a network has a second backbone for the confidence, otherwise 1."""
+        """Return the number of backbones, which is 2 if the confidence has a separate backbone."""
         return 2 if "fine-tune" in training.spec.get("stages", {}) else 1
 
     def _bytes_per_image(self, n_methods: int) -> float:
-        """Return the size in bytes of the values of one image in a score file."""
+        """Return the size in bytes that one image occupies in a score file."""
         n_columns = _N_OTHER_COLUMNS + n_methods
         return _SCORE_BYTES * n_columns + _WEIGHT_BYTES * self.counts.classes

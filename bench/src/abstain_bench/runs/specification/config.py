@@ -1,7 +1,7 @@
 """`Config`, the complete configuration of a benchmark, and the defaults for a task.
 
-This module does not require torch. The model and the objectives are checked only if torch is
-installed.
+This module does not require torch. If torch is not installed, the model and the objectives are not
+checked.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,40 +41,41 @@ class Config:
     arms : tuple of Arm
         Training objectives with their settings.
     seeds : tuple of int
-        Seeds of the networks. Every setting of every arm is trained with each seed.
+        Seeds of the networks. All settings of all arms are trained with each seed.
     model : str
         Name in `MODELS`.
     methods : tuple of str
-        Names in `METHODS`. For each method, an arm must have the objective of the method.
+        Names in `METHODS`. For each method, there must be an arm with the training objective of the
+        method.
     metrics : tuple of str
-        Names of the reported metrics in `abstain.metrics.METRICS`. For each metric and method,
-        validation data select the best setting.
+        Names of the reported metrics in `abstain.metrics.METRICS`. For each metric and method, the
+        best setting is selected on the validation data.
     samples : int
         Number of forward passes with dropout, which is 0 or at least 2.
     corruptions : tuple of str
-        Corruptions of the exposures with corrupted images. It may be empty.
+        Corruptions of the exposures with corrupted images. The tuple may be empty.
     severities : tuple of int
         Severities of the corruptions, 1 to 5.
     folder : str
-        Folder with the files of the data set. The keys of jobs do not depend on it.
+        Folder with the files of the data set. The keys of jobs do not depend on the folder.
     precision : {"32-true", "16-mixed", "bf16-mixed"}
-        Precision of training. The outputs of trained networks are computed in float32.
+        Precision of training. Outputs of trained networks are always computed in float32.
     data : Sizes, optional
-        Number and size of the images that are read from the files. By default, the sizes of the
-        task are used.
+        Number and size of the images that are read from the files. The default is the sizes of the
+        task.
     variation : mapping, optional
-        Name and options of the augmentation of training images. By default, the augmentation of the
-        task is used.
+        Name and options of the augmentation of training images. The default is the augmentation of
+        the task.
     weights : str
-        Path of a file with the initial weights of all networks. If it is empty, the initialization
-        is random. The keys of jobs depend on a hash of the file but not on its path.
+        Path of a file with the initial weights of all networks. If empty, the weights are
+        initialized at random. Job keys depend on a hash of the file, not on its path.
     side : int
         Height and width to which images are resized before the model. The value 0 keeps their size.
 
     Raises
     ------
     InputError
-        If a number is out of range, or if a value or the name of an arm occurs twice.
+        If a number is out of range, or if a value or an arm name is repeated.
     """
 
     task: NonBlankText
@@ -113,7 +114,7 @@ class Config:
             raise InputError("`samples` must be 0 or at least 2; got 1")
 
     def methods_of(self, arm: Arm) -> tuple[Method, ...]:
-        """Return the methods that score individual networks of an arm."""
+        """Return the methods that apply to individual networks of an arm."""
         return tuple(
             method
             for method in self._available_methods
@@ -122,7 +123,7 @@ class Config:
 
     @property
     def ensemble_methods(self) -> tuple[Method, ...]:
-        """The methods that score ensembles of the networks of all seeds."""
+        """Methods that apply to ensembles of the networks of all seeds."""
         return tuple(method for method in self._available_methods if "ensemble" in method.needs)
 
     @property
@@ -132,9 +133,9 @@ class Config:
 
 
 def check_config(config: Config) -> None:
-    """Raise an error if a name is unknown or an arm cannot be trained.
+    """Raise an error if a name does not exist or an arm cannot be trained.
 
-    The model and the objectives are checked only if torch is installed.
+    If torch is not installed, the model and the objectives are not checked.
     """
     task = TASKS[config.task]
     if config.data is not None and not task.needs_folder:
@@ -190,17 +191,17 @@ _TASK_OVERRIDES: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 def default_arms(
     task: Task, recipe: Recipe, objectives: Sequence[str] = _OBJECTIVES
 ) -> tuple[Arm, ...]:
-    """Return an arm for each objective, with the settings of a task and a recipe."""
+    """Return one arm per objective, with the settings of a task and a recipe."""
     return tuple(_default_arm(objective, task, recipe) for objective in objectives)
 
 
 def default_methods(
     objectives: Iterable[str], samples: int, seeds: Sequence[int]
 ) -> tuple[str, ...]:
-    """Return all methods for the given objectives whose inputs are available.
+    """Return all methods for the given objectives whose required inputs are available.
 
-    Methods that need passes with dropout require `samples` above 0. Methods of ensembles require at
-    least two seeds.
+    Methods that require dropout passes are included only if `samples` is positive. Methods for
+    ensembles are included only if there are at least two seeds.
     """
     missing = set() if samples else {"samples"}
     if len(seeds) < 2:
@@ -209,12 +210,12 @@ def default_methods(
 
 
 def scale_stages(stages: Mapping[str, int], factor: float) -> dict[str, int]:
-    """Multiply the length of each stage by a factor, and round it to an integer of at least 1."""
+    """Multiply the length of each phase by a factor, and round to an integer of at least 1."""
     return {name: max(1, round(length * factor)) for name, length in stages.items()}
 
 
 def _default_arm(objective: str, task: Task, recipe: Recipe) -> Arm:
-    """Return the arm of an objective with the settings of a task and a recipe."""
+    """Return the arm for an objective, with the settings of a task and a recipe."""
     overrides = _TASK_OVERRIDES.get(task.name, {}).get(objective, {})
     arm_recipe = replace(recipe, **overrides.get("recipe", {}))
     stage_lengths: dict[str, int] = {}

@@ -1,7 +1,7 @@
 """`Specification` defines the jobs of a benchmark and the inputs of each job.
 
-- ``train`` trains one network. If the objective begins with the training of a classifier, another
-  job trains this classifier, and the training starts from its network.
+- ``train`` trains one network. If an objective requires a trained classifier, a separate job trains
+  the classifier first.
 - ``validate`` scores the validation images with every method. The scores select the settings.
 - ``test`` scores the exposures with the networks of the selected settings.
 - ``ensemble-validate`` and ``ensemble-test`` score the mean predictions of the networks of all
@@ -50,7 +50,7 @@ def stage_of_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A network or an ensemble, with the jobs that score it.
+    """A network or an ensemble, together with the jobs that compute its scores.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Specification:
-    """The configuration of a benchmark, and the other inputs that its jobs depend on.
+    """The configuration of a benchmark, with all other inputs that affect its jobs.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Specification:
         Hash of the names and sizes of the files of the data set, or empty if the task has no
         folder.
     variation : mapping, optional
-        Augmentation of the task. By default, the augmentation in `TASKS` is used.
+        Augmentation of the task. The default is the augmentation in `TASKS`.
     weights_digest : str
         Hash of the file with initial weights, or empty if the initialization is random.
     """
@@ -98,7 +98,7 @@ class Specification:
 
     @cached_property
     def networks(self) -> tuple[PlannedRun, ...]:
-        """All networks, sorted by seed, so that the first seed is complete before the next."""
+        """All networks, sorted by seed so that all networks of the first seed finish first."""
         return tuple(
             self._plan_run(arm, setting, seed)
             for seed in self.config.seeds
@@ -108,10 +108,9 @@ class Specification:
 
     @cached_property
     def ensembles(self) -> tuple[PlannedRun, ...]:
-        """The ensembles of the networks of all seeds.
+        """The ensembles that combine the networks of all seeds.
 
-        Each setting has one run per seed, although the scores of an ensemble do not depend on the
-        seed.
+        Each setting has one run per seed, but the ensemble is the same for all of them.
         """
         methods = self.config.ensemble_methods
         if len(self.config.seeds) < 2 or not methods:
@@ -131,10 +130,10 @@ class Specification:
         return (*self.networks, *self.ensembles)
 
     def jobs_before_selection(self) -> list[Job]:
-        """Return the distinct jobs that must end before settings are selected.
+        """Return the distinct jobs that must finish before settings are selected.
 
-        Short trainings come last within a seed, so that parallel processes end at about the same
-        time.
+        For each seed, short trainings come last, so that parallel processes finish at similar
+        times.
         """
 
         def has_short_training(planned: PlannedRun) -> bool:
@@ -150,10 +149,10 @@ class Specification:
         return list({job.stem: job for job in jobs}.values())
 
     def test_jobs(self, selected: Iterable[tuple[str, str]]) -> list[Job]:
-        """Return the jobs that test the selected pairs of arm and setting.
+        """Return the test jobs of the selected pairs of arm and setting.
 
-        The members of a selected ensemble are also tested. Tests without dropout passes are short
-        and come last within a seed. The tests of ensembles come after all other tests.
+        If an ensemble is selected, its networks are also tested. For each seed, tests without
+        dropout passes come last, because they are short. Ensembles are tested after all networks.
         """
         selected_settings = set(selected)
 
@@ -174,7 +173,7 @@ class Specification:
         return network_tests + ensemble_tests
 
     def stored_runs(self, outcome_of: Callable[[Job], Outcome | None]) -> list[StoredRun]:
-        """Return the validated networks and ensembles, with the paths of their existing files.
+        """Return the validated networks and ensembles with the paths of their existing files.
 
         `outcome_of` is a function that returns the outcome of a job, or None if it is not done.
         """
@@ -193,7 +192,7 @@ class Specification:
         return stored
 
     def _runs_by_seed(self, is_short: Callable[[PlannedRun], bool]) -> list[PlannedRun]:
-        """Return the networks sorted by seed, with short jobs last within each seed."""
+        """Return the networks sorted by seed, and by decreasing job length within each seed."""
         seed_position = {seed: i for i, seed in enumerate(self.config.seeds)}
         return sorted(
             self.networks,
@@ -201,7 +200,7 @@ class Specification:
         )
 
     def _plan_run(self, arm: Arm, setting: Setting, seed: int) -> PlannedRun:
-        """Return the network of a setting and a seed, with its jobs."""
+        """Return the network with the given setting and seed, and its jobs."""
         name = f"{arm.name}-{setting.label}-seed{seed}"
         training = self._training_job(arm, setting, seed)
         methods = self.config.methods_of(arm)
@@ -220,7 +219,7 @@ class Specification:
         return PlannedRun(run, validate, test)
 
     def _training_job(self, arm: Arm, setting: Setting, seed: int) -> Job:
-        """Return the job that trains a network, after its initial classifier if it has one."""
+        """Return the job that trains a network, after the job of its initial classifier."""
         spec = self._training_spec(arm, setting, seed)
         name = f"{arm.name}-{setting.label}-seed{seed}"
         if arm.objective in INITIAL_OBJECTIVES:
@@ -232,7 +231,7 @@ class Specification:
         return Job(f"train-{name}", spec, warm_up_file=warm_up_file)
 
     def _warm_up_file(self, arm: Arm, setting: Setting, seed: int) -> str:
-        """Return the file name of a warm-up that several settings share, or an empty string."""
+        """Return the file name of the warm-up that settings share, or an empty string."""
         warm_up = arm.warm_up_setting(setting)
         warm_ups = [arm.warm_up_setting(other) for other in arm.settings]
         if warm_up is None or warm_ups.count(warm_up) < 2:
@@ -244,8 +243,8 @@ class Specification:
     def _classifier_job(self, arm: Arm, setting: Setting, seed: int) -> Job:
         """Return the job that trains the initial classifier of a network.
 
-        All networks with the same initial classifier share this job. It is named after the arm that
-        trains the same classifier, if there is one.
+        The job is shared by all networks that start from the same classifier. If an arm trains the
+        same classifier, the job has the name of this arm.
         """
         objective = INITIAL_OBJECTIVES[arm.objective]
         recipe = arm.recipe_of(setting).with_length(arm.classifier_length(setting))
@@ -269,7 +268,7 @@ class Specification:
 
     @property
     def _test_fields(self) -> dict[str, object]:
-        """Fields in the specification of test jobs that validation jobs do not have."""
+        """Additional fields in the specification of test jobs, compared with validation jobs."""
         spec: dict[str, object] = {"exposures": list(self.exposures)}
         if self.files_digest:
             spec["files"] = self.files_digest
@@ -304,7 +303,7 @@ class Specification:
         return spec | {name: field for name, field in optional_fields.items() if field}
 
     def _plan_ensemble_runs(self, arm: Arm, setting: Setting) -> list[PlannedRun]:
-        """Return one run for each seed of the ensemble of a setting."""
+        """Return one run per seed for the ensemble of a setting."""
         label = setting.label
         members = [
             network
@@ -332,7 +331,7 @@ class Specification:
 
 
 def _classifier_name(name: str, setting: Setting, seed: int) -> str:
-    """Return the name of a job that trains a classifier with a setting."""
+    """Return the job name for training a classifier with a setting."""
     changes = setting.recipe_changes.items()
     recipe = "".join(f"-recipe.{field}{format_value(value)}" for field, value in changes)
     return f"{name}-dropout{format_value(setting.dropout)}{recipe}-seed{seed}"

@@ -1,7 +1,7 @@
-"""Conversion between configurations, plain values and TOML tables.
+"""Convert configurations to and from plain values and TOML tables.
 
-A manifest stores the fields of a configuration in one mapping. A TOML file stores them in tables,
-which are converted to the mapping.
+In a manifest, a configuration is stored as a single mapping. In a TOML file, it is divided into
+tables, which are converted to this mapping.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,9 +53,9 @@ _ARM_FIELDS: Final = ("kind", "dropout", "options", "try", "recipe", "stages")
 
 
 def from_plain(fields_: Mapping[str, Any]) -> Config:
-    """Create a configuration from plain values, and check it.
+    """Create a configuration from plain values, and validate it.
 
-    Missing fields get the defaults of the task.
+    Missing fields have the default values of the task.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def _check_options(arms: Sequence[Arm]) -> None:
 
 
 def from_run(fields_: Mapping[str, Any]) -> Config:
-    """Create a configuration from the plain values in a manifest, without checks that need torch.
+    """Create a configuration from the values in a manifest, without checks that require torch.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def from_run(fields_: Mapping[str, Any]) -> Config:
 
 
 def to_plain(config: Config) -> dict[str, Any]:
-    """Convert a configuration to plain values that JSON can represent.
+    """Convert a configuration to values that can be stored as JSON.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def to_toml_tables(config: Config) -> dict[str, Any]:
 
 
 def from_toml_tables(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the tables of a TOML file to the fields of a configuration."""
+    """Convert the tables of a TOML file to configuration fields."""
     same_in_both = ("data", "variation", "recipe", "arms")
     check_field_names(tables, (*_TABLES, *same_in_both), "the configuration")
     fields_: dict[str, Any] = {}
@@ -198,7 +198,7 @@ def from_toml_tables(tables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parse_data_and_variation(task: Task, fields_: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields `data` and `variation`, with None for a field that equals the task's."""
+    """Return the fields `data` and `variation`; a field is None if the task has the same value."""
     data = get_table(fields_, "data")
     variation = get_table(fields_, "variation")
     check_field_names(data, _DATA_FIELDS, "[data]")
@@ -212,7 +212,7 @@ def _parse_data_and_variation(task: Task, fields_: Mapping[str, Any]) -> dict[st
 
 
 def _parse_arm(name: str, fields_: Mapping[str, Any], base_recipe: Recipe) -> Arm:
-    """Create an arm from the table `[arms.<name>]`."""
+    """Create an arm from the TOML table `[arms.<name>]`."""
     path = f"arms.{name}"
     check_field_names(fields_, _ARM_FIELDS, f"[{path}]")
     grid = get_table(fields_, "try", path)
@@ -241,7 +241,7 @@ def _tuple_values(grid: Mapping[str, Any], path: str) -> dict[str, tuple[Any, ..
 
 
 def _arm_to_plain(arm: Arm, base_recipe: Recipe) -> dict[str, Any]:
-    """Convert an arm to plain values, without empty fields."""
+    """Convert an arm to plain values, and omit empty fields."""
     base_fields = asdict(base_recipe)
     recipe_changes = {
         name: field for name, field in asdict(arm.recipe).items() if field != base_fields[name]
@@ -261,7 +261,10 @@ def _arm_to_plain(arm: Arm, base_recipe: Recipe) -> dict[str, Any]:
 
 
 def update_recipe(recipe: Recipe, changes: Mapping[str, Any], path: str) -> Recipe:
-    """Return a recipe with changed fields. Error messages contain `path`, the table of changes."""
+    """Return a recipe with changed fields.
+
+    Error messages include `path`, which is the name of the TOML table.
+    """
     check_field_names(changes, _RECIPE_FIELDS, path)
     with prefix_errors(path):
         return replace(recipe, **changes)
@@ -269,7 +272,7 @@ def update_recipe(recipe: Recipe, changes: Mapping[str, Any], path: str) -> Reci
 
 @contextmanager
 def prefix_errors(path: str) -> Iterator[None]:
-    """Prefix the message of an InputError with the name of a table or file."""
+    """Add the name of a table or file to the message of an InputError."""
     try:
         yield
     except InputError as error:
@@ -281,7 +284,7 @@ def _list_to_tuple(field: Any) -> Any:
 
 
 def arms_for_methods(methods: Any, arms: Sequence[Arm]) -> tuple[Arm, ...]:
-    """Return the arms whose networks the methods score, or all arms if there are none."""
+    """Return the arms that the methods require, or all arms if the methods require none."""
     names = [check_value(name, NonBlankText, "methods") for name in as_tuple(methods, "methods")]
     objectives = {METHODS[name].objective for name in names}
     needed_arms = tuple(arm for arm in arms if arm.objective in objectives)
@@ -290,9 +293,10 @@ def arms_for_methods(methods: Any, arms: Sequence[Arm]) -> tuple[Arm, ...]:
 
 
 def parse_seeds(seeds: Any, initial: Sequence[int] = ()) -> tuple[int, ...]:
-    """Return the seeds of a list, or the number of seeds that an integer requests.
+    """Return a list of seeds, or create the number of seeds that an integer specifies.
 
-    For an integer, the result begins with the `initial` seeds and continues with larger integers.
+    In the latter case, the result starts with the `initial` seeds and continues with larger
+    integers.
     """
     if isinstance(seeds, int) and not isinstance(seeds, bool):
         count = check_value(seeds, Annotated[int, between(1, _MAX_SEEDS)], "seeds")
@@ -302,7 +306,7 @@ def parse_seeds(seeds: Any, initial: Sequence[int] = ()) -> tuple[int, ...]:
 
 
 def expand_folder(folder: Any) -> str:
-    """Return the path of a folder with an expanded tilde, or an empty string for an empty path."""
+    """Return the path of a folder with an expanded tilde, or an empty string if it is empty."""
     if folder == "":
         return ""
     return str(Path(check_value(folder, NonBlankText, "folder")).expanduser())

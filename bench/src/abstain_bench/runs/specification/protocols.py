@@ -1,6 +1,6 @@
-"""Protocols, which contain the settings of a published benchmark for each task.
+"""Define protocols, which contain the settings of a published benchmark for each task.
 
-The settings are those in the released code of FD-Shifts (tag v0.1.0) or those in its paper.
+The settings are those of the FD-Shifts code (tag v0.1.0) or those of the FD-Shifts paper.
 `docs/data.md` compares the two and names the source files.
 """
 
@@ -52,7 +52,7 @@ class TaskFacts:
     vit_learning_rates : tuple of float
         Selected learning rates of the transformer in table 7 of the paper.
     vit_file_side : int
-        Height and width of the image files for the transformer. The value 0 means the side of
+        Height and width of the image files for the transformer. The value 0 uses the side in
         `data`.
     """
 
@@ -82,7 +82,7 @@ class Protocol:
     Attributes
     ----------
     name : str
-        Name in scripts.
+        Unique name of the protocol.
     title : str
         Title in tables.
     meaning : str
@@ -92,8 +92,8 @@ class Protocol:
     tasks : mapping from str to TaskFacts
         Settings by task.
     vit_learning_rates : tuple of float
-        Learning rates of the transformer to try for all tasks. If the tuple is empty, the learning
-        rates of each task are used.
+        Learning rates of the transformer to try for all tasks. If empty, the learning rates of each
+        task are used.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Protocol:
     vit_learning_rates: tuple[float, ...] = ()
 
     def facts_for(self, task: str) -> TaskFacts:
-        """Return the settings of a task, or raise an error if the protocol does not have it."""
+        """Return the settings of a task, or raise an error if the protocol lacks the task."""
         if task not in self.tasks:
             names = ", ".join(self.tasks)
             raise InputError(f"the protocol {self.name!r} has no task {task!r}; it has {names}")
@@ -129,7 +129,7 @@ class Protocol:
         return {"task": task, "seeds": n_runs, "samples": _N_DROPOUT_PASSES, **config}
 
     def _vit_config(self, facts: TaskFacts) -> dict[str, Any]:
-        """Return the fields of a configuration that trains the transformer."""
+        """Return the configuration fields for training the vision transformer."""
         rates = list(self.vit_learning_rates or facts.vit_learning_rates)
         grid = {"recipe": {"learning_rate": rates}}
         dropout = [0.0, _VIT_DROPOUT]
@@ -186,7 +186,7 @@ _COMMON_RECIPE: Final = {
 
 
 def _convolutional_config(facts: TaskFacts) -> dict[str, Any]:
-    """Return the fields of a configuration that trains a convolutional network."""
+    """Return the configuration fields for training a convolutional network."""
     rates = [0.0, facts.dropout]
     n_warm_up_epochs, n_gambler_epochs = facts.gambler_epochs
     n_branch_epochs, n_fine_tune_epochs = facts.confidnet_epochs
@@ -220,7 +220,7 @@ def _convolutional_config(facts: TaskFacts) -> dict[str, Any]:
 
 
 def _read_tasks() -> dict[str, TaskFacts]:
-    """Read the settings of each task in the released code."""
+    """Read the settings of each task from the packaged copy of the released settings."""
     text = (resources.files(__package__) / "fd_shifts.toml").read_text(encoding="utf-8")
     facts_by_task: dict[str, TaskFacts] = {}
     for task, table in tomllib.loads(text).items():
@@ -248,7 +248,7 @@ _CODE: Final = _read_tasks()
 
 
 def _as_printed(facts: TaskFacts) -> TaskFacts:
-    """Replace the settings whose values in the tables of the paper differ from the code."""
+    """Replace settings for which the tables in the paper differ from the code."""
     if facts.model == "street-conv":
         return replace(facts, weight_decay=15e-4)
     if facts.model == "vgg13-fd-shifts":
@@ -257,7 +257,7 @@ def _as_printed(facts: TaskFacts) -> TaskFacts:
 
 
 def _with_tenth_of_corruptions(facts: TaskFacts) -> TaskFacts:
-    """Select a tenth of the corrupted images for tasks that use all of them."""
+    """For tasks that use all corrupted images, select a tenth of them."""
     if facts.data.corrupted != "all":
         return facts
     return replace(facts, data=replace(facts.data, corrupted="tenth"))

@@ -1,4 +1,4 @@
-"""Creation of configurations from a task, a protocol or a TOML file, and changes of them."""
+"""Create configurations from a task, a protocol or a TOML file, and modify them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -28,28 +28,28 @@ from abstain_bench.runs.specification.protocols import PROTOCOLS
 
 
 def default_config(task: str, *, protocol: str = "", **changes: Any) -> Config:
-    """Return the default configuration of a task with optional changes.
+    """Return the default configuration of a task, with optional changes.
 
     Parameters
     ----------
     task : str
         Name in `TASKS`.
     protocol : str, optional
-        Name of a published benchmark in `PROTOCOLS`, whose settings replace the defaults. If
-        `model` is "vit-b16", the settings of its transformer are used.
+        Name of a published benchmark in `PROTOCOLS`, whose settings replace the defaults. For
+        "vit-b16", the settings of the transformer in the protocol are used.
     **changes
         Changed fields, as in `update_config`.
 
     Returns
     -------
     Config
-        The configuration. By default, it has the four training objectives of the papers, all
-        methods that score their networks, and all exposures.
+        The configuration. The default configuration has four training objectives, all methods that
+        apply to them, and all exposures.
 
     Raises
     ------
     InputError
-        If the task does not exist, or a change is invalid.
+        If the task does not exist or a change is invalid.
 
     Examples
     --------
@@ -72,8 +72,7 @@ def read_config(path: str | Path) -> Config:
     Parameters
     ----------
     path : str or Path
-        Path of the file. Fields that the file does not contain have the values of
-        `default_config`.
+        Path of the file. Fields that are missing in the file have the values of `default_config`.
 
     Returns
     -------
@@ -116,10 +115,10 @@ def update_config(
 ) -> Config:
     """Return a configuration with changed fields.
 
-    A field with the value None is not changed. `seeds` may be the number of seeds. `arms` contains
-    names of arms. `fields` may contain all other fields of `Config`. By default, the methods depend
-    on the changed arms, passes and seeds. If only `methods` is set, the arms that the methods do
-    not need are removed.
+    If a field is None, it is not changed. `seeds` may be the number of seeds. `arms` contains names
+    of arms. `fields` may contain all other fields of `Config`. The default methods depend on the
+    modified arms, dropout passes and seeds. If only `methods` is set, arms that no method requires
+    are removed.
 
     Examples
     --------
@@ -153,7 +152,7 @@ def update_config(
 
 
 def _check_methods(config: Config) -> None:
-    """Raise an error if a name is unknown, or if an input of a method is not computed."""
+    """Raise an error if a name does not exist or a method requires an unavailable input."""
     check_config(config)
     missing = {}
     if not config.samples:
@@ -167,10 +166,10 @@ def _check_methods(config: Config) -> None:
 
 
 def _updated_methods(config: Config, changes: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the methods of a configuration with changed arms, passes or seeds.
+    """Return the methods of a configuration after changes of arms, dropout passes or seeds.
 
-    If the configuration had all default methods, the result also has all of them. Otherwise, the
-    result contains the methods that remain available.
+    If the original configuration had all default methods, the result has all default methods.
+    Otherwise, the result contains those of its methods that are still available.
     """
     before = _default_methods(config)
     after = _default_methods(replace(config, **changes))
@@ -197,7 +196,7 @@ def _select_arms(arms: Sequence[Arm], names: Sequence[str]) -> tuple[Arm, ...]:
 
 
 def _with_epochs(arms: Sequence[Arm], epochs: int) -> tuple[Arm, ...]:
-    """Return arms that are trained for `epochs` epochs, with stages that are scaled accordingly."""
+    """Return arms that are trained for `epochs` epochs, with proportionally scaled phases."""
     changed = []
     for arm in arms:
         recipe = replace(arm.recipe, epochs=epochs)

@@ -1,4 +1,4 @@
-"""Reading and writing of a folder of runs.
+"""Read and write a folder of runs.
 
 `abstain benchmark run` writes the folder, and reports read it. Reading requires neither torch nor
 the data set.

@@ -39,7 +39,7 @@ _VERSION: Final = 1
 
 @dataclass(frozen=True)
 class ExposureFacts:
-    """The fields of an `Exposure` without its images.
+    """The fields of an `Exposure`, except its images.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class ExposureFacts:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run with the paths of its files relative to the folder.
+    """A run with the paths of its files, relative to the folder of runs.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class _ManifestRow(Run):
-    """The record of a run and its files in the manifest."""
+    """The manifest entry of a run and its files."""
 
     validation: str = field(kw_only=True)
     tested: str = field(kw_only=True)
@@ -95,7 +95,7 @@ class _ManifestRow(Run):
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> StoredRun:
-        """Convert the record of a run in the manifest to a stored run."""
+        """Convert a manifest entry to a stored run."""
         # Earlier versions did not write `model` and `facts`.
         record = records.from_fields(cls, {"model": "", "facts": {}, **row}, "a run")
         run = Run(*(getattr(record, f.name) for f in dataclass_fields(Run)))
@@ -127,7 +127,7 @@ _ADDED_VERSION: Final = 1
 
 @dataclass(frozen=True)
 class AddedMethod:
-    """A method whose scores were added to a folder of runs.
+    """A method that was added to a folder of runs.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class _AddedFile:
 
 @dataclass(frozen=True, eq=False)
 class Additions:
-    """The methods that were added to a folder of runs.
+    """List of the methods that were added to a folder of runs.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class Additions:
 
     @classmethod
     def read(cls, folder: Path) -> "Additions":
-        """Read the list of added methods, which is empty if the folder has no such file."""
+        """Read the list of added methods, which is empty if the file does not exist."""
         path = folder / ADDED / _ADDED_FILE
         if not path.is_file():
             return cls(folder)
@@ -206,7 +206,7 @@ class Additions:
             ) from None
 
     def write(self, methods: Iterable[AddedMethod]) -> None:
-        """Replace the list of methods atomically, and delete score files that it does not list."""
+        """Replace the list of methods atomically, and delete score files that are not listed."""
         listed_methods = tuple(methods)
         content = {
             "kind": _ADDED_KIND,
@@ -220,9 +220,9 @@ class Additions:
         delete_unlisted_files(self.folder, ADDED, paths)
 
     def validation_values(self, run: str) -> dict[str, Mapping[str, float | None]]:
-        """Return the values on validation data of the added methods that score a run.
+        """Return the validation metrics of the added methods that have scores for a run.
 
-        Methods with separate predictions are not included.
+        Methods that have separate predictions are not included.
         """
         return {
             method.name: method.validated.get(run, {})
@@ -231,7 +231,7 @@ class Additions:
         }
 
     def confidence(self, run: str, scores: RunScores) -> dict[str, FloatArray]:
-        """Return the added confidences by method for a run and the exposure of `scores`."""
+        """Return the added scores by method, for a run and the exposure of `scores`."""
         key = scores.exposure
         confidence = {}
         for method in self.methods:
@@ -251,9 +251,10 @@ class Additions:
         return confidence
 
     def stored_networks(self, runs: Sequence[Run]) -> list[StoredRun]:
-        """Return the runs of the added methods with separate predictions.
+        """Return the runs of added methods that have separate predictions.
 
-        Such a method has one run for each scored run, and its name is the arm of these runs.
+        Each such method has one additional run per scored run, with the name of the method as its
+        arm.
         """
         run_by_name = {run.name: run for run in runs}
         networks = []
@@ -283,7 +284,7 @@ class Additions:
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """The contents of a folder of runs.
+    """Content of a folder of runs.
 
     Attributes
     ----------
@@ -298,8 +299,8 @@ class Store:
     exposures : tuple of ExposureFacts
         Exposures in the order of the tables. The i.i.d. exposure is the first.
     stored_runs : tuple of StoredRun
-        The runs, which include ensembles and imported runs. The networks of added methods with
-        separate predictions come last.
+        The runs, which include ensembles and imported runs. The additional networks of added
+        methods with separate predictions come last.
     additions : Additions
         Added scores.
     """
@@ -314,7 +315,7 @@ class Store:
 
     @classmethod
     def read(cls, folder: str | Path, *, with_added: bool = True) -> "Store":
-        """Read a folder of runs, with the methods that were added to it if `with_added` is True."""
+        """Read a folder of runs, including added methods if `with_added` is True."""
         folder = Path(folder)
         path = folder / MANIFEST
         if not path.is_file():
@@ -355,7 +356,7 @@ class Store:
 
     @property
     def tested_runs(self) -> tuple[Run, ...]:
-        """The runs that were tested on the exposures."""
+        """The runs that were tested."""
         return tuple(stored.run for stored in self.stored_runs if stored.test_file)
 
     @property
@@ -365,11 +366,11 @@ class Store:
 
     @property
     def added_methods(self) -> tuple[AddedMethod, ...]:
-        """The added methods in the order of their addition."""
+        """The added methods, in the order in which they were added."""
         return self.additions.methods
 
     def validation_values(self, run: Run) -> Mapping[str, Mapping[str, float | None]]:
-        """Return the values of a run on validation data by method and metric."""
+        """Return the validation metrics of a run by method and metric."""
         return self._by_name[run.name].validation_values
 
     def scores(self, run: Run, exposure: str, *, logits: bool = False) -> RunScores:
@@ -393,7 +394,7 @@ class Store:
         return scores_by_key
 
     def first_scores(self, exposure: str, *, logits: bool = False) -> RunScores | None:
-        """Return the scores of the first run with the exposure, or None if no run has it."""
+        """Return the scores of the first run that has the exposure, or None if there is none."""
         for stored in self.stored_runs:
             file = stored.validation_file if exposure == VALIDATION else stored.test_file
             if file:
@@ -413,7 +414,7 @@ class Store:
 
 
 def is_manifest_unreadable(folder: Path) -> bool:
-    """Return whether a folder has a manifest that is not valid JSON, as after a crash."""
+    """Return whether the manifest of a folder is not valid JSON, for example after a crash."""
     try:
         text = (folder / MANIFEST).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -430,7 +431,7 @@ def is_manifest_unreadable(folder: Path) -> bool:
 
 
 def move_damaged_manifest(folder: Path) -> None:
-    """Rename an unreadable manifest, or delete it if it is empty or contains only zeros."""
+    """Rename an unreadable manifest, or delete it if it contains no data."""
     path = folder / MANIFEST
     if path.read_bytes().strip(b"\0 \n"):
         path.replace(folder / _DAMAGED)
@@ -462,7 +463,7 @@ def write_manifest(
 
 
 def _manifest_row(stored: StoredRun) -> dict[str, Any]:
-    """Return the record of a run and its files in the manifest."""
+    """Return the manifest entry of a run and its files."""
     return {
         **asdict(stored.run),
         "validation": stored.validation_file,
@@ -472,7 +473,7 @@ def _manifest_row(stored: StoredRun) -> dict[str, Any]:
 
 
 def configured(config: Mapping[str, Any], name: str) -> Any:
-    """Return an entry of a configuration or of its table "benchmark", or an empty string."""
+    """Return a field of the configuration or of its table "benchmark", or an empty string."""
     table = config.get("benchmark")
     entry = table.get(name) if isinstance(table, Mapping) else None
     return entry or config.get(name, "")

@@ -46,7 +46,7 @@ _ARRAYS_WITHOUT_SAMPLE_AXIS = ("methods", "reasons")
 
 @dataclass(frozen=True)
 class Run:
-    """A trained network, an ensemble of the networks of all seeds, or an imported network.
+    """A trained network, an imported network, or an ensemble of the networks of all seeds.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Run:
     setting : str
         Label of the setting, such as "dropout0.3", or empty if the arm has one setting.
     seed : int
-        Seed of the network. An ensemble has a run for every seed.
+        Seed of the network. For an ensemble, there is one run per seed.
     model : str
         Name of the backbone.
     facts : mapping
@@ -74,7 +74,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class RunScores:
-    """Predictions and confidence scores of one run for the images of one exposure.
+    """Predictions and confidence scores of a run for one exposure.
 
     Attributes
     ----------
@@ -84,8 +84,8 @@ class RunScores:
     labels : int64 ndarray of shape (n,)
         True classes; -1 for an image of an unknown class.
     source_indices : int64 ndarray of shape (n,)
-        Index of each image in its source. Copies of an image have the same index and are not
-        independent.
+        Index of each image in its source. Copies of an image have the same index and are
+        statistically dependent.
     prediction : int64 ndarray of shape (n,)
         Predicted classes.
     mean_prediction : int64 ndarray of shape (n,) or None
@@ -116,7 +116,7 @@ class RunScores:
         confidence: Mapping[str, FloatArray],
         reasons: Mapping[str, str],
     ) -> "RunScores":
-        """Create the scores of an exposure from the outputs and the confidences of a network."""
+        """Create a `RunScores` from the outputs and the confidence scores of a network."""
         mean_prediction = None
         if outputs.logit_samples is not None:
             mean = Predictions(logit_samples=outputs.logit_samples, unlabeled=True)
@@ -138,7 +138,7 @@ class RunScores:
         return len(self.labels)
 
     def subset(self, rows: slice, exposure: str) -> "RunScores":
-        """Return the scores of some images, without logits, as scores of another exposure."""
+        """Select images, and return their scores as another exposure, without logits."""
         return RunScores(
             exposure,
             self.labels[rows],
@@ -150,14 +150,14 @@ class RunScores:
         )
 
     def prediction_for(self, uses_mean_prediction: bool) -> IntArray:
-        """Return the mean prediction if it is requested and exists, otherwise the prediction."""
+        """Return the mean prediction if it is requested and available, otherwise the prediction."""
         if uses_mean_prediction and self.mean_prediction is not None:
             return self.mean_prediction
         return self.prediction
 
 
 def pack_scores(scores_by_exposure: Iterable[RunScores]) -> bytes:
-    """Pack the scores of several exposures into an archive that `ScoreFile` reads.
+    """Pack the scores of several exposures into an archive for `ScoreFile`.
 
     Examples
     --------
@@ -191,9 +191,9 @@ def pack_scores(scores_by_exposure: Iterable[RunScores]) -> bytes:
 
 
 def write_scores(folder: Path, stem: str, scores_by_exposure: Iterable[RunScores]) -> str:
-    """Write a score file to a folder of runs, and return its path relative to the folder.
+    """Write a score file to a folder of runs, and return its relative path.
 
-    The name contains a hash of the content, so an earlier file is not overwritten.
+    The file name contains a hash of the content, so earlier files are not overwritten.
     """
     content = pack_scores(scores_by_exposure)
     name = f"{stem}-{hashlib.sha256(content).hexdigest()[:12]}.npz"
@@ -203,7 +203,7 @@ def write_scores(folder: Path, stem: str, scores_by_exposure: Iterable[RunScores
 
 
 def delete_unlisted_files(folder: Path, subfolder: str, listed: Iterable[str]) -> None:
-    """Delete the score files of a subfolder that are not in `listed`."""
+    """Delete the score files in a subfolder that `listed` does not contain."""
     retained = set(listed)
     for path in (folder / subfolder).glob("*.npz"):
         if f"{subfolder}/{path.name}" not in retained:
@@ -211,7 +211,7 @@ def delete_unlisted_files(folder: Path, subfolder: str, listed: Iterable[str]) -
 
 
 class ScoreFile:
-    """Reader of a file with the scores of one run, which reads each exposure on request.
+    """Reads the scores of one run from a file, one exposure at a time.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ class ScoreFile:
 
     @cached_property
     def exposures(self) -> tuple[str, ...]:
-        """Keys of the exposures in the order of the file."""
+        """Keys of the exposures, in file order."""
         names = [name.rpartition("/")[0] for name in self._archive if name.endswith("/labels")]
         return tuple(names)
 
@@ -238,7 +238,7 @@ class ScoreFile:
         return self.read_all([exposure], logits=logits)[exposure]
 
     def read_all(self, exposures: Iterable[str], *, logits: bool = True) -> dict[str, RunScores]:
-        """Return the scores of several exposures by key, and open the file only once."""
+        """Return the scores of several exposures by key; the file is opened once."""
         names = {exposure: self._array_names(exposure, logits=logits) for exposure in exposures}
         all_names = [name for names_of_exposure in names.values() for name in names_of_exposure]
         scores = {}
@@ -270,7 +270,7 @@ class ScoreFile:
 
 
 def _build_run_scores(exposure: str, arrays: dict[str, Any]) -> RunScores:
-    """Create the scores of an exposure from its arrays, or raise ValueError for invalid arrays."""
+    """Create a `RunScores` from arrays, or raise ValueError if the arrays are invalid."""
     sample_shape = arrays["labels"].shape[:1]
     for name, array in arrays.items():
         expected_ndim, valid_dtype_kinds = _ARRAY_FORMATS[name]

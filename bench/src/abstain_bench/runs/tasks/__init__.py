@@ -1,4 +1,4 @@
-"""The catalogue of tasks: data sets with the exposures and the recipe of their classifiers."""
+"""Define tasks, which combine a data set with test exposures and a training recipe."""
 
 from abstain_bench.runs.tasks import embedded, large, open_set, published
 from abstain_bench.runs.tasks._entry import TASKS as TASKS

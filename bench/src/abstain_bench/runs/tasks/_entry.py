@@ -64,12 +64,12 @@ class TaskImages:
 
 @dataclass(frozen=True)
 class Task:
-    """An entry of the catalogue of tasks.
+    """A task in the catalogue.
 
     Attributes
     ----------
     name : str
-        Name in scripts.
+        Unique name of the task.
     title : str
         Title in reports.
     meaning : str
@@ -77,15 +77,16 @@ class Task:
     source : str
         Source of the images.
     load : callable
-        Function that returns the images. Its argument is the folder of the files, or None if the
-        task needs no files. For tasks with files, `Sizes` is an optional second argument.
+        Function that returns the images. The function receives the folder of the files, or None if
+        the task needs no files. If the task needs files, the function also accepts `Sizes` as a
+        second argument.
     model : str
         Name in `abstain_bench.networks.MODELS`.
     recipe : Recipe
         Recipe for all training objectives.
     variation : mapping
-        Name and options of a variation in `abstain_bench.runs.training`. It is empty if the images
-        are not varied.
+        Name and options of a variation in `abstain_bench.runs.training`. If empty, the images are
+        not varied.
     needs_folder : bool
         Whether the user must provide files.
     dropout : float
@@ -111,7 +112,7 @@ class Task:
     branch: tuple[int, int] = (200, 20)
 
     def load_images(self, folder: Path | None, sizes: "Sizes | None" = None) -> TaskImages:
-        """Load the images from a folder, with the number and size that `sizes` defines."""
+        """Load the images from a folder, in the number and size that `sizes` defines."""
         return self.load(folder) if sizes is None else self.load(folder, sizes)
 
 
@@ -120,7 +121,7 @@ TASKS: Catalogue[Task] = Catalogue("task")
 
 
 def corruption_exposures(load: Load) -> Iterator[Exposure]:
-    """Yield an exposure for each corruption and severity, which is applied to the loaded images."""
+    """Yield an exposure for each corruption and severity, computed from the loaded images."""
     for name in CORRUPTIONS:
         for severity in range(1, SEVERITIES + 1):
             yield Exposure(f"corruption-{name}", "corruption", load, name, severity)
@@ -134,21 +135,22 @@ def constant_loader(images: Images) -> Load:
 def images_in_memory(
     train: Images, validation: Images, tested: Images, *others: Exposure, notes: Sequence[str] = ()
 ) -> TaskImages:
-    """Create task images from images in memory, with the i.i.d. images `tested` and exposures."""
+    """Create task images from images in memory, with unshifted test images `tested`."""
     exposures = (Exposure("iid", "iid", constant_loader(tested)), *others)
     return TaskImages(constant_loader(train), constant_loader(validation), exposures, tuple(notes))
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Number and size of the images that are taken from a published data set.
+    """Number and size of the images that are read from a published data set.
 
-    The fields are the keys of the table ``[data]`` of configurations.
+    The fields are the keys of the table ``[data]`` in configuration files.
 
     Attributes
     ----------
     records : mapping
-        Argument `records` of the reader of each data set. It is empty for the official versions.
+        Argument `records` of the reader of each data set. If empty, the official number is
+        expected.
     validation : int
         Number of i.i.d. test images that become validation images.
     learned, tested : int
@@ -164,7 +166,7 @@ class Sizes:
         exposure, and "all" uses all test images. "tenth" uses the first 100 of each 1,000 images
         for CIFAR-10 and the first 10 of each 100 images for CIFAR-100.
     new_side : int
-        Height and width of images of new classes from files. The value 0 means the side of the
+        Height and width of images of new classes from files. The value 0 uses the side of the
         training images.
 
     Examples
@@ -187,7 +189,7 @@ class Sizes:
         check_unconverted(self, lambda name: f"data.{name}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields that a configuration contains, as plain values."""
+        """Return the fields as plain values for a configuration."""
         return {name: field for name, field in asdict(self).items() if name != "records"}
 
 
@@ -195,7 +197,7 @@ DEFAULT_SIZES: Final = Sizes()
 
 
 def missing_data_note(source: DownloadSource, folder: Path, consequence: str) -> str:
-    """Return a note on the consequence of a missing data set and the command that downloads it."""
+    """Return a note that states the consequence of a missing data set and the download command."""
     missing = f"{source.places[0]}/{source.mark}".replace("*", "")
     return (
         f"{consequence}: {missing} is not in {str(folder)!r}; `abstain data fetch {source.name} "
@@ -205,7 +207,7 @@ def missing_data_note(source: DownloadSource, folder: Path, consequence: str) ->
 
 
 def read_required(name: str, folder: Path | None, read: Callable[[Path], ReadT]) -> ReadT:
-    """Read a data set, with an error that contains the download command if files are missing."""
+    """Read a data set; if files are missing, the error contains the download command."""
     source = SOURCES[name]
     download_command = f"`abstain data fetch {name} --folder DIR` downloads them"
     remedy = download_command if source.files else source.note.rstrip(".")
@@ -227,9 +229,9 @@ def read_required(name: str, folder: Path | None, read: Callable[[Path], ReadT])
 def as_unknown_class(
     images: Images, classes: tuple[str, ...], shape: tuple[int, int, int] | None
 ) -> Images:
-    """Return images of another data set with the label of unknown classes.
+    """Return images of another data set, labeled as unknown classes.
 
-    InputError is raised if the images do not have the given shape.
+    InputError is raised if the images have another shape.
     """
     if shape is not None and images.shape != shape:
         raise InputError(f"pictures of new classes must have the shape {shape}; got {images.shape}")
@@ -237,7 +239,7 @@ def as_unknown_class(
 
 
 def split_first(images: Images, count: int) -> tuple[Images, Images]:
-    """Split test images into the first `count` images for validation and the rest, as FD-Shifts."""
+    """Use the first `count` test images for validation and the others for testing."""
     if not 0 < count < images.n:
         raise InputError(
             f"{count:,} validation images must leave some of {images.n:,} for the test"

@@ -1,4 +1,4 @@
-"""Numbers of images of tasks, which are published or counted."""
+"""Provide the number of images of each task, as published or counted."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ class ImageCounts:
 
 @dataclass(frozen=True)
 class _PublishedCounts:
-    """Published numbers of images of a task, with validation images counted as test images."""
+    """Published numbers of images of a task, where `test` includes the validation images."""
 
     train: int
     test: int
@@ -61,7 +61,7 @@ _RETAINED_SHARE: Final = 0.6
 
 @cache
 def _read_counts() -> dict[str, _PublishedCounts]:
-    """Read the published numbers of each task, and add estimates for the open-set tasks."""
+    """Read the published numbers of images, and add estimates for open-set tasks."""
     text = (resources.files(__package__) / "counts.toml").read_text(encoding="utf-8")
     counts = {task: _PublishedCounts(**table) for task, table in tomllib.loads(text).items()}
     for task in ("svhn", "iwildcam"):
@@ -71,7 +71,7 @@ def _read_counts() -> dict[str, _PublishedCounts]:
 
 
 def _open_set_counts(counts: _PublishedCounts) -> _PublishedCounts:
-    """Estimate the numbers of images of an open-set task from those of the complete task."""
+    """Estimate the numbers of images of an open-set task from the task with all classes."""
     n_retained = round(_RETAINED_SHARE * counts.test)
     return _PublishedCounts(
         train=round(_RETAINED_SHARE * counts.train),
@@ -86,7 +86,7 @@ def _open_set_counts(counts: _PublishedCounts) -> _PublishedCounts:
 def published_counts(
     task: str, data: Sizes | None, corruptions: Sequence[str], severities: Sequence[int]
 ) -> ImageCounts | None:
-    """Return the published numbers of images of a task, or None if there are none.
+    """Return the published numbers of images of a task, or None if they are not available.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def count_images(
     corruptions: Sequence[str],
     severities: Sequence[int],
 ) -> ImageCounts:
-    """Count the images of a task by loading them.
+    """Count the images of a task by loading it.
 
     Examples
     --------

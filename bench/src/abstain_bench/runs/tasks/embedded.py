@@ -1,4 +1,4 @@
-"""Tasks with letters in many typefaces and with handwritten digits, which need no download."""
+"""Define tasks with letters and handwritten digits, which need no download."""
 
 from collections.abc import Callable
 from functools import partial
@@ -47,7 +47,7 @@ _N_CORRUPTED_GLYPHS: Final = 260
 
 
 def _load_glyphs(_folder: Path | None) -> TaskImages:
-    """Return the letters of the task "glyphs", with other typefaces and characters as shifts."""
+    """Return the letters of the task "glyphs"; other typefaces and characters are shifts."""
     tested = partial(glyphs, "train", copies=_N_TEST_COPIES)
     unseen = partial(glyphs, "unseen", copies=_N_TEST_COPIES)
     exposures = [
@@ -77,7 +77,7 @@ def _load_glyphs(_folder: Path | None) -> TaskImages:
 
 
 def _glyphs_to_corrupt() -> Images:
-    """Return an equal number of letters per class, without copies of the same glyph."""
+    """Return the same number of letters for each class, without duplicate images."""
     (sample,) = split(glyphs("train"), _N_CORRUPTED_GLYPHS)
     return sample
 
@@ -87,7 +87,7 @@ def _make_textures(side: int, classes: tuple[str, ...]) -> Images:
 
 
 def _digits_as_glyphs() -> Images:
-    """Return digits of MNIST in the size of the glyphs, with the label of unknown classes."""
+    """Return MNIST digits with the size of the glyphs, labeled as unknown classes."""
     (sample,) = split(digits(), _N_CORRUPTED)
     # The digits are enlarged by the factor 1.5 and get a black margin.
     from scipy.ndimage import zoom
@@ -115,7 +115,7 @@ def _digit_images(
     to_corrupt: Images,
     letters: Callable[[tuple[str, ...]], Images],
 ) -> TaskImages:
-    """Return the images of a task with digits, whose new classes are letters and textures.
+    """Return the images of a digit task, in which letters and textures are new classes.
 
     The corruptions are applied to `to_corrupt`.
     """
@@ -132,7 +132,7 @@ def _digit_images(
 
 
 def _letters_as_digits(classes: tuple[str, ...]) -> Images:
-    """Return letters in the size of the digits of MNIST."""
+    """Return letters with the size of the MNIST digits."""
     from scipy.ndimage import zoom
 
     letters = _letters_unlike_digits(copies=2)
@@ -141,7 +141,7 @@ def _letters_as_digits(classes: tuple[str, ...]) -> Images:
 
 
 def _letters_as_digits8(classes: tuple[str, ...]) -> Images:
-    """Return letters in the size of the digits of scikit-learn, as means of blocks of pixels."""
+    """Return letters with the size of the scikit-learn digits, by averaging blocks of pixels."""
     letters = _letters_unlike_digits(copies=1)
     blocks = letters.pixels.reshape(letters.n, 1, 8, 6, 8, 6)
     pixels = blocks.mean(axis=(3, 5)).round().astype(np.uint8)
@@ -149,7 +149,7 @@ def _letters_as_digits8(classes: tuple[str, ...]) -> Images:
 
 
 def _letters_unlike_digits(copies: int) -> Images:
-    """Return glyphs of the letters that do not look like a digit."""
+    """Return images of the letters that do not resemble a digit."""
     similar = [ord(letter) - ord("A") for letter in LOOK_ALIKES.values()]
     letters = glyphs("train", copies=copies)
     return letters.subset(np.flatnonzero(~np.isin(letters.labels, similar)))

@@ -1,8 +1,7 @@
-"""Tasks with image files from BREEDS, WILDS, or any folder of images.
+"""Define tasks that read image files: BREEDS, WILDS, or any folder of images.
 
-The images are held in memory, so they are resized to 64 x 64 pixels by default, which is smaller
-than in the papers. By default, a task has at most 50,000 training images and 10,000 images per
-exposure.
+Images are held in memory, so by default they are resized to 64 x 64 pixels, which is smaller than
+in the papers. The default limits are 50,000 training images and 10,000 images per exposure.
 """
 
 import re
@@ -46,7 +45,7 @@ def image_loader(files: ImageFiles, limit: int, sizes: Sizes) -> Load:
 
 
 def validation_files(files: ImageFileSplits) -> ImageFiles:
-    """Return the validation images of a data set, or raise InputError if it has none."""
+    """Return the validation images of a data set, or raise InputError if there are none."""
     if files.validation is None:
         raise InputError("a task must have validation images that are not test images")
     return files.validation
@@ -55,11 +54,11 @@ def validation_files(files: ImageFileSplits) -> ImageFiles:
 def validation_and_test_files(
     files: ImageFileSplits, sizes: Sizes, *, at_random: bool = False
 ) -> tuple[ImageFiles, ...]:
-    """Return the validation images and the i.i.d. test images.
+    """Return the validation images and the unshifted test images.
 
-    The images are the official sets if `sizes.chosen` is "official". Otherwise, the first test
-    images become validation images. With `at_random`, both sets are sampled from all official
-    validation and test images, as in FD-Shifts.
+    If `sizes.chosen` is "official", the official sets are returned. Otherwise, the validation
+    images are the first of the test images. If `at_random` is True, both sets are sampled from the
+    union of the official sets, as in FD-Shifts.
     """
     if sizes.chosen == "official":
         return validation_files(files), files.test
@@ -74,7 +73,7 @@ def images_from_files(
     tested: ImageFiles,
     *others: Exposure,
 ) -> TaskImages:
-    """Create task images from image files, with the i.i.d. images `tested` and other exposures."""
+    """Create task images from image files, with unshifted test images `tested`."""
     exposures = (Exposure("iid", "iid", image_loader(tested, sizes.tested, sizes)), *others)
     load_train = image_loader(train, sizes.learned, sizes)
     load_validation = image_loader(validation, sizes.validation, sizes)
@@ -103,7 +102,7 @@ def _load_wilds(
 
 
 def _load_image_folder(folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> TaskImages:
-    """Return the images of a folder with the subfolders train, test, shift-NAME and new-NAME."""
+    """Return the images in the subfolders train, test, shift-NAME and new-NAME of a folder."""
     if folder is None or not (folder / "train").is_dir() or not (folder / "test").is_dir():
         problem = "no folder was given" if folder is None else f"{str(folder)!r} lacks one of them"
         raise MissingInputError(
@@ -128,7 +127,7 @@ def _load_image_folder(folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> Tas
 def _split_files(
     files: ImageFiles, count: int, *, at_random: bool = True
 ) -> tuple[ImageFiles, ImageFiles]:
-    """Split image files into a random sample, or the first files, and the remaining files."""
+    """Split image files into two sets; the first is a random sample or the first files."""
     if not 0 < count < files.n:
         raise InputError(f"{count:,} images must leave some of {files.n:,}")
     order = np.random.default_rng(0).permutation(files.n) if at_random else np.arange(files.n)
@@ -136,7 +135,7 @@ def _split_files(
 
 
 def _folders_with_prefix(folder: Path, prefix: str) -> list[tuple[str, Path]]:
-    """Return the name without a prefix and the path of each subfolder with this prefix."""
+    """Return the name, without the prefix, and the path of each subfolder with this prefix."""
     folders = []
     for path in sorted(folder.glob(f"{prefix}*")):
         if not path.is_dir():
@@ -152,7 +151,7 @@ def _folders_with_prefix(folder: Path, prefix: str) -> list[tuple[str, Path]]:
 
 
 def _find_shifted_files(path: Path, train: ImageFiles) -> ImageFiles:
-    """Find shifted images of known classes, which may lack some of the classes."""
+    """List shifted images of known classes, some of which may be missing."""
     files = find_image_folder(path)
     code_by_class = {name: code for code, name in enumerate(train.classes)}
     unknown = [name for name in files.classes if name not in code_by_class]

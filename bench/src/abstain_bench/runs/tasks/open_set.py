@@ -1,7 +1,7 @@
-"""Open-set tasks, which hold out 40% of the classes and test them as new classes.
+"""Define open-set tasks, which hold out 40% of the classes as new classes.
 
-Each data set has five tasks with different held-out classes, so that the results do not depend on
-one choice of classes.
+Each data set has five tasks (rotations) that hold out different classes, so that results do not
+depend on a single choice.
 """
 
 from collections.abc import Iterator
@@ -43,10 +43,11 @@ ROTATIONS: Final = 5
 
 
 def classes_of_rotation(count: int, rotation: int) -> list[int]:
-    """Return the classes that a rotation (1 to 5) holds out, which are 40% of the classes.
+    """Return the held-out classes of a rotation (1 to 5), which are 40% of the classes.
 
-    The classes are consecutive, and class 0 follows the last class. For ten digits, the rotations
-    hold out the digits 0-3, 2-5, 4-7, 6-9 and 8-1. FD-Shifts uses the fourth rotation.
+    The held-out classes are consecutive, where class 0 follows the last class. For ten digits, the
+    five rotations hold out the digits 0-3, 2-5, 4-7, 6-9 and 8-1. FD-Shifts uses the fourth
+    rotation.
     """
     start = (rotation - 1) * count // ROTATIONS
     stop = (rotation + 1) * count // ROTATIONS
@@ -64,7 +65,7 @@ def _load_svhn(rotation: int, folder: Path | None, sizes: Sizes = DEFAULT_SIZES)
 
 
 def _load_iwildcam(rotation: int, folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> TaskImages:
-    """Return the images of iWildCam, with the classes of a rotation held out as new classes."""
+    """Return the images of iWildCam, with some of the classes held out as new classes."""
     records = sizes.records.get("iwildcam")
     files = read_required("iwildcam", folder, lambda path: find_iwildcam(path, records=records))
     classes = classes_of_rotation(len(files.train.classes), rotation)
@@ -84,7 +85,7 @@ def _load_iwildcam(rotation: int, folder: Path | None, sizes: Sizes = DEFAULT_SI
 
 
 def _hold_out_classes(files: ImageFiles, classes: list[int]) -> tuple[ImageFiles, ImageFiles]:
-    """Split image files into the files of known classes and the files of held-out classes."""
+    """Split image files into those of known classes and those of held-out classes."""
     held_out_codes = held_out_classes(len(files.classes), classes=classes)
     known_codes = np.setdiff1d(np.arange(len(files.classes)), held_out_codes)
     labels = renumber_classes(files.labels, len(files.classes), known_codes)

@@ -1,4 +1,4 @@
-"""Tasks with small images of published data sets, such as CIFAR, SVHN, TinyImageNet and MNIST."""
+"""Define tasks with small published images, such as CIFAR, SVHN, TinyImageNet and MNIST."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -43,7 +43,7 @@ def read_official(name: str, folder: Path | None, sizes: Sizes) -> tuple[Images,
 def _load_fd_shifts_task(
     name: str, folder: Path | None, sizes: Sizes = DEFAULT_SIZES
 ) -> TaskImages:
-    """Load a task of FD-Shifts, with the first test images as validation images."""
+    """Load a task of FD-Shifts, in which the first test images are the validation images."""
     train, test = read_official(name, folder, sizes)
     validation, tested = split_first(test, sizes.validation)
     data_folder = folder or Path()
@@ -56,7 +56,7 @@ def _load_fd_shifts_task(
 def _load_non_fd_shifts_task(
     name: str, folder: Path | None, sizes: Sizes = DEFAULT_SIZES
 ) -> TaskImages:
-    """Load a task that is not in FD-Shifts, with random validation images and our corruptions."""
+    """Load a task that is not in FD-Shifts, with random validation images."""
     train, test = read_official(name, folder, sizes)
     validation, tested = split(test, sizes.validation, test.n - sizes.validation)
     to_corrupt = tested if tested.n <= _N_CORRUPTED else split(tested, _N_CORRUPTED)[0]
@@ -79,10 +79,10 @@ def _load_cifar100_super(folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> T
 def _load_corruptions(
     name: str, folder: Path, test: Images, tested: Images, sizes: Sizes
 ) -> tuple[tuple[Exposure, ...], tuple[str, ...]]:
-    """Return the exposures to corruptions of the test images, and notes on missing files.
+    """Return the corruption exposures of the test images, and notes on missing files.
 
-    If the files of the official corruptions are missing, the corruptions of this package are
-    applied to the i.i.d. exposure `tested`.
+    If the official corrupted images are missing, the corruptions of this package are applied to the
+    exposure `tested`.
     """
     data = DATASETS[name]
     if data.load_corrupted is None:
@@ -126,7 +126,7 @@ def _load_corruptions(
 
 
 def _read_matching_rows(read: Callable[[], Images], clean: Images) -> Images:
-    """Read corrupted images, and return those of the images in `clean`."""
+    """Read corrupted images, and select those that correspond to the images in `clean`."""
     corrupted = read().subset(clean.source_indices)
     mismatches = np.flatnonzero(corrupted.labels != clean.labels)
     if mismatches.size:
@@ -141,7 +141,7 @@ def _read_matching_rows(read: Callable[[], Images], clean: Images) -> Images:
 def _load_new_classes(
     name: str, folder: Path, train: Images, sizes: Sizes
 ) -> tuple[tuple[Exposure, ...], tuple[str, ...]]:
-    """Return the exposures to new classes of other data sets, and notes on missing data sets."""
+    """Return the exposures with new classes, and notes on missing data sets."""
     exposures = []
     notes = []
     for other, kind in DATASETS[name].new.items():
@@ -160,7 +160,7 @@ def _load_new_classes(
 
 
 def _read_new_classes(other: str, folder: Path, train: Images, sizes: Sizes) -> Images:
-    """Read the test images of another data set with the label of unknown classes."""
+    """Read the test images of another data set, labeled as unknown classes."""
     side = sizes.new_side or train.shape[1]
     images = DATASETS[other].new_class_images(folder, sizes.records.get(other), side)
     # If the side differs from that of the training images, the network resizes the images.

@@ -1,4 +1,4 @@
-"""Preprocessing, seeded augmentation, and training that resumes from checkpoints.
+"""Preprocess and augment images, and train networks with checkpoints.
 
 This package requires torch.
 """

@@ -24,39 +24,39 @@ _MAX_PADDING = 256
 
 
 class Variation(ABC):
-    """A random change of images with values in [0, 1].
+    """A random transformation of images with values in [0, 1].
 
     Attributes
     ----------
     is_part_of_task : bool
-        Whether validation and test images are also varied, with parameters that are sampled once.
-        If False, the variation is an augmentation of the training images.
+        Whether validation and test images are also transformed, with parameters that are sampled
+        once. If False, only training images are transformed, as data augmentation.
     """
 
     is_part_of_task: ClassVar[bool] = False
 
     @abstractmethod
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
-        """Vary images of shape (n, channels, height, width) independently."""
+        """Transform images of shape (n, channels, height, width) independently of each other."""
 
     def augment_normalized(self, images: Tensor, generator: Generator) -> Tensor:  # noqa: ARG002
-        """Vary images again after their normalization to a mean of 0."""
+        """Transform images again after they are normalized to a mean of 0."""
         return images
 
     def prepare_for_evaluation(self, images: Tensor) -> Tensor:
-        """Prepare validation and test images if the variation is not part of the task."""
+        """Prepare validation and test images, if the transformation is not part of the task."""
         return images
 
 
 @dataclass(frozen=True)
 class CropFlip(Variation):
-    """Shift each image by a few pixels and mirror half of the images, as usual on CIFAR.
+    """Shift each image by a few pixels and mirror half of the images, as is common for CIFAR.
 
     Attributes
     ----------
     padding : int
-        Number of black pixels that are added on each side before a random crop of the original
-        size.
+        Width of the black border that is added before each image is randomly cropped to its
+        original size.
     mirror : bool
         Whether to mirror half of the images horizontally.
 
@@ -81,7 +81,7 @@ class CropFlip(Variation):
 
 
 def shift_and_mirror(images: Tensor, padding: int, *, mirror: bool, generator: Generator) -> Tensor:
-    """Shift each image by up to `padding` pixels, and mirror half of the images if requested."""
+    """Shift each image by up to `padding` pixels, and optionally mirror half of the images."""
     n, _, height, width = images.shape
     device = images.device
     padded = torch.nn.functional.pad(images, (padding,) * 4)
@@ -99,14 +99,14 @@ def shift_and_mirror(images: Tensor, padding: int, *, mirror: bool, generator: G
 
 @dataclass(frozen=True)
 class Distortion(Variation):
-    """Rotate, scale, shear and shift each image, reduce its contrast and add noise.
+    """Rotate, scale, shear and shift images, reduce their contrast and add noise.
 
-    The distortion is part of the task, so validation and test images are also distorted.
+    The distortion is part of the task: validation and test images are also distorted.
 
     Attributes
     ----------
     rotation : float
-        Maximum rotation in degrees in both directions.
+        Maximum absolute rotation in degrees.
     scale : float
         Images are scaled by a random factor from 1 / (1 + scale) to 1 + scale.
     shear : float
@@ -114,13 +114,13 @@ class Distortion(Variation):
     shift : float
         Maximum shift in each direction, as a share of the side of the image.
     contrast : float
-        Lowest factor of the contrast. The value 1 leaves the contrast unchanged.
+        Lowest factor of the contrast. If it is 1, the contrast is unchanged.
     noise : float
-        Standard deviation of the normal noise. The values of the images are in [0, 1].
+        Standard deviation of the normal noise.
     background : float
         Maximum random level that replaces black. White is not changed.
     side : int
-        Height and width of the result. The value 0 keeps the size of the images.
+        Height and width of the result. If it is 0, the images keep their size.
 
     Examples
     --------
@@ -151,7 +151,7 @@ class Distortion(Variation):
             checks.positive_int(self.side, "side")
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
-        """Distort images of shape (n, channels, height, width) independently."""
+        """Distort images of shape (n, channels, height, width) independently of each other."""
 
         def uniform(low: float, high: float) -> Tensor:
             return _uniform(images, generator, low, high)
@@ -180,26 +180,26 @@ _LUMA: Final = (0.299, 0.587, 0.114)
 
 @dataclass(frozen=True)
 class Augmentation(Variation):
-    """The augmentation of training images in FD-Shifts, with all operations disabled by default.
+    """Training augmentation of FD-Shifts, in which all operations are disabled by default.
 
     Attributes
     ----------
     padding : int
-        Number of black pixels that are added on each side before a random crop of the original
-        size.
+        Width of the black border that is added before each image is randomly cropped to its
+        original size.
     mirror : bool
         Whether to mirror half of the images horizontally.
     rotation : float
-        Maximum rotation in degrees in both directions. Pixels outside of the image are black.
+        Maximum rotation in degrees in both directions. Pixels outside the original image are black.
     cutout : int
         Side of a square around a random pixel, which becomes the mean of the training images in
         half of the images.
     side : int
         Side of the crop in pixels, at most the side of the images. Validation and test images are
-        cropped at their center. The value 0 disables the crop.
+        cropped at the center. The value 0 disables the crop.
     area : float
-        Smallest share of the area in a random crop of training images. The crop has an aspect ratio
-        from 3/4 to 4/3 and is resized to `side`. The value 1 crops the center.
+        Smallest share of the area in a random crop of training images. Crops have an aspect ratio
+        from 3/4 to 4/3 and are resized to `side`. The value 1 crops the center.
     jitter : float
         Brightness, contrast and saturation are multiplied by random factors from 1 - jitter to
         1 + jitter.
@@ -228,7 +228,7 @@ class Augmentation(Variation):
         check_unconverted(self)
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
-        """Augment images of shape (n, channels, height, width) independently."""
+        """Augment images of shape (n, channels, height, width) independently of each other."""
         augmented = self._jitter_colors(images, generator) if self.jitter else images
         if self.side and self.area < 1.0:
             augmented = self._random_crop(augmented, generator)
@@ -239,7 +239,7 @@ class Augmentation(Variation):
         return shift_and_mirror(augmented, self.padding, mirror=self.mirror, generator=generator)
 
     def _rotate(self, images: Tensor, generator: Generator) -> Tensor:
-        """Rotate each square image by a random angle."""
+        """Rotate each square image by a different random angle."""
         angle = _uniform(images, generator, -1, 1) * math.radians(self.rotation)
         cos = angle.cos()
         sin = angle.sin()
@@ -249,7 +249,7 @@ class Augmentation(Variation):
         return _resample(images, matrix, (side, side))
 
     def augment_normalized(self, images: Tensor, generator: Generator) -> Tensor:
-        """Replace a random square by the mean, which is 0, in half of the normalized images."""
+        """In half of the normalized images, replace a random square by the mean, which is 0."""
         if not self.cutout:
             return images
         n, _, height, width = images.shape
@@ -268,7 +268,7 @@ class Augmentation(Variation):
         return images.masked_fill(square, 0.0)
 
     def prepare_for_evaluation(self, images: Tensor) -> Tensor:
-        """Crop the center of each image if `side` is set."""
+        """Crop the center of each image, if `side` is set."""
         if not self.side:
             return images
         height, width = images.shape[2:]
@@ -282,7 +282,7 @@ class Augmentation(Variation):
         return images[:, :, top : top + self.side, left : left + self.side]
 
     def _random_crop(self, images: Tensor, generator: Generator) -> Tensor:
-        """Crop a rectangle of random size, aspect ratio and position, and resize it to `side`."""
+        """Crop a rectangle with random size, aspect ratio and position, and resize it to `side`."""
 
         def uniform(low: float, high: float) -> Tensor:
             return _uniform(images, generator, low, high)
@@ -299,7 +299,7 @@ class Augmentation(Variation):
         return _resample(images, matrix, (self.side, self.side))
 
     def _jitter_colors(self, images: Tensor, generator: Generator) -> Tensor:
-        """Multiply brightness, contrast and saturation by random factors."""
+        """Multiply brightness, contrast and saturation by independent random factors."""
 
         def random_factor() -> Tensor:
             return _per_image(1 + self.jitter * _uniform(images, generator, -1, 1))
@@ -319,7 +319,7 @@ def _gray_levels(images: Tensor) -> Tensor:
 
 
 def _uniform(images: Tensor, generator: Generator, low: float, high: float) -> Tensor:
-    """Sample a uniform number from `low` to `high` for each image."""
+    """Sample one uniform number from `low` to `high` per image."""
     sample = torch.rand(len(images), generator=generator, device=images.device)
     return low + (high - low) * sample
 
@@ -330,7 +330,7 @@ def _per_image(values: Tensor) -> Tensor:
 
 
 def _resample(images: Tensor, matrix: Any, size: Any) -> Tensor:
-    """Resample each image with an affine map, given as two rows of three tensors of shape (n,)."""
+    """Apply an affine map to each image, given as two rows of three tensors of shape (n,)."""
     maps = torch.stack([torch.stack(row, dim=1) for row in matrix], dim=1)
     grid = torch.nn.functional.affine_grid(maps, [*images.shape[:2], *size], align_corners=False)
     resampled: Tensor = torch.nn.functional.grid_sample(images, grid, align_corners=False)
@@ -346,7 +346,7 @@ VARIATIONS: dict[str, type[Variation]] = {
 
 
 def make_variation(options: dict[str, Any] | None) -> Variation | None:
-    """Create a variation from its name and options, or return None without options."""
+    """Create a variation from its name and options, or return None if there are no options."""
     if not options:
         return None
     options_without_name = dict(options)
@@ -375,8 +375,7 @@ class Preprocessing:
     Attributes
     ----------
     mean, std : tuple of float
-        Mean and standard deviation of each channel of the training images, whose values are in
-        [0, 1].
+        Mean and standard deviation of each channel of the training images, scaled to [0, 1].
     variation : Variation or None
         Random change of the images.
 
@@ -399,7 +398,7 @@ class Preprocessing:
     def from_training_images(
         cls, train: Images, variation: Variation | None = None
     ) -> "Preprocessing":
-        """Create a preprocessing with the mean and standard deviation of the training images."""
+        """Create a preprocessing with the statistics of the training images."""
         means, stds = [], []
         for channel in np.moveaxis(train.pixels, 1, 0):
             # Sums of integer counts are exact, so they do not depend on the order of the images.
@@ -415,7 +414,7 @@ class Preprocessing:
         return cls(tuple(means), tuple(stds), variation)
 
     def augment(self, pixels: Tensor, generator: Any) -> Tensor:
-        """Convert training images from bytes, vary them and normalize them."""
+        """Scale, transform and normalize training images."""
         images = pixels.float() / 255
         if self.variation is None:
             return self._normalize(images)
@@ -425,7 +424,8 @@ class Preprocessing:
     def prepare(self, images: Images, *, seed: int, copies: int = 1, device: str = "cpu") -> Tensor:
         """Return normalized images for evaluation.
 
-        If the variation is part of the task, the result has `copies` variations of each image.
+        If the variation is part of the task, the result contains `copies` random versions of each
+        image.
         """
         return self._normalize(self._apply_task_variation(images, seed, copies)).to(device)
 
@@ -436,7 +436,7 @@ class Preprocessing:
         seed: int,
         images: Images | None = None,
     ) -> Tensor:
-        """Return the normalized images of an exposure, which are corrupted if necessary."""
+        """Return the normalized images of an exposure, and corrupt them if this is required."""
         loaded = exposure.load() if images is None else images
         prepared = self._apply_task_variation(loaded, seed, 1)
         if exposure.corruption and not exposure.is_corrupted:
@@ -446,9 +446,9 @@ class Preprocessing:
         return self._normalize(prepared)
 
     def prepare_lazily(self, images: Images) -> "LazyImages | None":
-        """Return images that are normalized on access.
+        """Return images that are normalized when they are accessed.
 
-        The result is None if the variation is part of the task.
+        If the variation is part of the task, the result is None.
         """
         # The parameters of such a variation are sampled for all images together.
         if self.variation is not None and self.variation.is_part_of_task:
@@ -458,7 +458,7 @@ class Preprocessing:
         )
 
     def _apply_task_variation(self, images: Images, seed: int, copies: int) -> Tensor:
-        """Return images with values in [0, 1], varied if the variation is part of the task."""
+        """Return images with values in [0, 1], transformed if the variation is part of the task."""
         scaled = torch.from_numpy(images.pixels).float() / 255
         if self.variation is None:
             return scaled.repeat(copies, 1, 1, 1)
@@ -482,7 +482,7 @@ class Preprocessing:
 class LazyImages:
     """Images that are normalized on access.
 
-    The stored bytes need at most a quarter of the memory of the normalized images.
+    The stored uint8 values need a quarter of the memory of normalized images.
     """
 
     ndim = 4
@@ -496,14 +496,14 @@ class LazyImages:
         return self.images.n
 
     def __getitem__(self, rows: int | slice) -> Tensor:
-        """Return the normalized image in a row, or the normalized images in a slice."""
+        """Return one normalized image for an index, or several for a slice."""
         if isinstance(rows, slice):
             return self.normalize(self.images.subset(rows))
         return self.normalize(self.images.subset(slice(rows, rows + 1)))[0]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of images, channels, height and width."""
+        """Shape of the images, which is (number, channels, height, width)."""
         return (len(self), *self[:1].shape[1:])
 
     @property

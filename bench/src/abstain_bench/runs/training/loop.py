@@ -1,6 +1,6 @@
 """`train` trains one network with a seed and resumes after an interruption.
 
-Trainings use float32 or, with lightning-fabric, mixed precision.
+Networks are trained in float32 or, with lightning-fabric, in mixed precision.
 """
 
 import io
@@ -44,7 +44,7 @@ class Machine:
 
 
 class FullPrecision:
-    """Training in float32 on one device, without casting and scaling."""
+    """Training in float32 on one device."""
 
     name = "32-true"
 
@@ -52,23 +52,23 @@ class FullPrecision:
         self.device = device
 
     def setup_network(self, network: Any) -> Any:
-        """Move a network to the device, and return the callable for the forward pass."""
+        """Move a network to the device, and return the function that computes its outputs."""
         return network.to(self.device)
 
     def setup_optimizer(self, optimizer: Any) -> Any:
-        """Return the object that performs the steps of an optimizer."""
+        """Return the object that performs optimizer steps."""
         return optimizer
 
     def backward(self, loss: Any) -> None:
-        """Compute the gradients of a loss, and add them to the gradients of the parameters."""
+        """Compute the gradients of a loss, and add them to the stored gradients."""
         loss.backward()
 
     def clip(self, network: Any, optimizer: Any, max_norm: float) -> None:  # noqa: ARG002
-        """Scale the gradients of a step to a norm of at most `max_norm`."""
+        """Scale the gradients such that their norm is at most `max_norm`."""
         torch.nn.utils.clip_grad_norm_(network.parameters(), max_norm)
 
     def state(self) -> dict[str, Any]:
-        """Return the values that a checkpoint must contain for the precision."""
+        """Return the state that a checkpoint must contain to resume with this precision."""
         return {}
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -76,7 +76,7 @@ class FullPrecision:
 
 
 class MixedPrecision(FullPrecision):
-    """Training in mixed precision, in which a `Fabric` casts tensors and scales gradients."""
+    """Training in mixed precision, in which `Fabric` casts tensors and scales gradients."""
 
     def __init__(self, fabric: Any) -> None:
         self.fabric = fabric
@@ -84,19 +84,19 @@ class MixedPrecision(FullPrecision):
         self.name = self.mixed_precision.precision
 
     def setup_network(self, network: Any) -> Any:
-        """Move a network to the device, and return the callable that computes in 16 bits."""
+        """Move a network to the device, and return the function that computes in 16 bits."""
         return self.fabric.setup_module(network)
 
     def setup_optimizer(self, optimizer: Any) -> Any:
-        """Return an object that performs steps and skips steps with overflowed gradients."""
+        """Return an object that performs optimizer steps, except if gradients overflow."""
         return self.fabric.setup_optimizers(optimizer)
 
     def backward(self, loss: Any) -> None:
-        """Compute the gradients of the scaled loss, and add them to those of the parameters."""
+        """Compute the gradients of the scaled loss, and add them to the stored gradients."""
         self.fabric.backward(loss)
 
     def clip(self, network: Any, optimizer: Any, max_norm: float) -> None:
-        """Divide the gradients by the scale of the loss, and limit their norm to `max_norm`."""
+        """Undo the scaling of the gradients, and limit their norm to `max_norm`."""
         self.fabric.clip_gradients(network, optimizer, max_norm=max_norm, error_if_nonfinite=False)
 
     def state(self) -> dict[str, Any]:
@@ -111,7 +111,8 @@ class MixedPrecision(FullPrecision):
 def make_precision(machine: Machine) -> FullPrecision:
     """Return the precision of a training.
 
-    Raises InputError if the device or the precision does not exist, or if they are incompatible.
+    Raises InputError if the device or the precision does not exist, or if the device does not
+    support the precision.
     """
     device = machine.device
     precision = machine.precision
@@ -153,10 +154,10 @@ def make_fabric(machine: Machine) -> Any:
 
 @dataclass(frozen=True)
 class LearningRates:
-    """Learning rate of each step of a training.
+    """Learning rate of each optimizer step.
 
-    Consecutive phases with the same `learning_rate` share one schedule. Phases without a
-    `learning_rate` use the schedule of the recipe, and all others use `Recipe.stage_schedule`.
+    Consecutive phases with equal `learning_rate` form one schedule. A phase without `learning_rate`
+    uses the schedule of the recipe; other phases use `Recipe.stage_schedule`.
 
     Attributes
     ----------
@@ -183,7 +184,7 @@ class LearningRates:
     steps_per_epoch: int
 
     def rate_at(self, epoch: int, step: int) -> float:
-        """Return the learning rate of a step in an epoch. Steps and epochs are counted from 0."""
+        """Return the learning rate of a step in an epoch, both counted from 0."""
         phase_rate = self.plan[epoch].learning_rate
         first_epoch, end_epoch = self._schedule_bounds(epoch)
         n_epochs = end_epoch - first_epoch
@@ -206,7 +207,7 @@ class LearningRates:
         return self.recipe.learning_rate_at(progress, n_epochs)
 
     def _schedule_bounds(self, epoch: int) -> tuple[int, int]:
-        """Return the start and the end of the epochs that share a schedule with `epoch`."""
+        """Return the first and the end epoch of the schedule to which `epoch` belongs."""
         phase_rate = self.plan[epoch].learning_rate
         first_epoch = epoch
         while first_epoch > 0 and self.plan[first_epoch - 1].learning_rate == phase_rate:
@@ -225,7 +226,7 @@ def save_state(state: dict[str, Any], path: Path) -> None:
 
 
 def load_state(path: Path, device: str = "cpu") -> dict[str, Any]:
-    """Read a file that `save_state` wrote, without executing its content."""
+    """Read a file that `save_state` wrote, without executing any code in it."""
     try:
         verify_archive(path, "a file of torch")
         state = torch.load(path, map_location=device, weights_only=True)
@@ -248,7 +249,7 @@ _BLOCK = 500
 
 
 def compute_logits(network: Network, images: Tensor) -> Array:
-    """Compute the logits of images in blocks and without gradients.
+    """Compute the logits of images in blocks, without gradients.
 
     Examples
     --------
@@ -285,12 +286,12 @@ class Checkpointing:
     Attributes
     ----------
     path : Path
-        Path of the checkpoint, which is deleted at the end of the training.
+        Path of the checkpoint, which is deleted when the training is complete.
     seconds : float
         Minimum number of seconds between two checkpoints.
     warm_up_path : Path, optional
         Path of a file with the state at the end of the first phase, which several trainings share.
-        The first of these trainings writes the file.
+        The file is written by the first training that needs it.
 
     Examples
     --------
@@ -319,17 +320,17 @@ def train(
     on_step: OnStep | None = None,
     n_epochs_done: int = 0,
 ) -> list[float]:
-    """Train a network on images, and return the mean loss of each epoch.
+    """Train a network on images, and return the mean loss of every epoch.
 
     Notes
     -----
-    Each epoch has a seed that depends on `seed` and the number of the epoch. Checkpoints therefore
-    contain no random state. They contain the weights, and the states of the optimizer and of the
-    objective.
+    The random numbers of each epoch depend only on `seed` and the index of the epoch. Checkpoints
+    therefore contain no random state. Checkpoints contain the weights and the states of the
+    optimizer and the objective.
 
-    Each phase of the objective starts with a new optimizer. A phase with a `learning_rate` uses
-    Adam with its own schedule. All other phases use stochastic gradient descent and share one
-    schedule. The last batch of an epoch may be smaller.
+    A new optimizer is created for each phase of the objective. If a phase has a `learning_rate`, it
+    uses Adam with a separate schedule. All other phases use stochastic gradient descent with a
+    common schedule. The last batch of an epoch may be smaller than the others.
 
     `n_epochs_done` is the number of epochs that another job has already trained the network.
 
@@ -389,7 +390,7 @@ _MAX_DEVICE_BYTES = 1 << 33
 
 
 class _TrainingImages:
-    """The training images on the device, or in host memory if they are too large."""
+    """The training images on the device, or in CPU memory if they are too large."""
 
     def __init__(self, images: Images, preprocessing: Preprocessing, device: str) -> None:
         self.preprocessing = preprocessing
@@ -400,7 +401,7 @@ class _TrainingImages:
         self.labels = torch.from_numpy(images.labels).to(device)
 
     def batch(self, indices: Tensor) -> Tensor:
-        """Return the images with the given indices as bytes on the device."""
+        """Return the images with the given indices as uint8 tensors on the device."""
         return self.pixels[indices.to(self.pixels.device)].to(self.device)
 
 
@@ -436,7 +437,7 @@ class _TrainingRun:
         self.optimizer: Any = None
 
     def train_epoch(self, epoch: int, on_step: OnStep | None = None) -> float:
-        """Train on every image once, and return the mean loss."""
+        """Train for one epoch, and return the mean loss."""
         if self.optimizer is None or self.plan[epoch] != self.plan[epoch - 1]:
             self._start_phase(epoch)
         seed = _epoch_seed(self.seed, epoch)
@@ -464,7 +465,7 @@ class _TrainingRun:
         return mean_loss
 
     def _random_batches(self, epoch: int, generator: Any) -> Sequence[Tensor]:
-        """Return the indices of the images in each batch of an epoch, in random order."""
+        """Return the image indices of each batch of an epoch, in random order."""
         n_images = len(self.data.labels)
         order: Any = torch.randperm(n_images, generator=generator, device=self.data.device)
         batches: Sequence[Tensor] = order.split(self.recipe.batch_size)
@@ -475,7 +476,7 @@ class _TrainingRun:
         return batches[:n_remaining_steps]
 
     def _start_phase(self, epoch: int) -> None:
-        """Start the phase of an epoch with its trainable parameters and a new optimizer."""
+        """Prepare the phase to which an epoch belongs: trainable parameters and a new optimizer."""
         phase = self.plan[epoch]
         self.objective.enter(phase)
         self.network.enter(phase)
@@ -495,7 +496,7 @@ class _TrainingRun:
         self.optimizer = self.precision.setup_optimizer(optimizer)
 
     def _step(self, batch: Tensor, generator: Any) -> Tensor:
-        """Perform an optimizer step on the images of a batch, and return their mean loss."""
+        """Perform one optimizer step on a batch, and return its mean loss."""
         self.optimizer.zero_grad(set_to_none=True)
         images = self.data.preprocessing.augment(self.data.batch(batch), generator)
         loss = self.objective(self.forward(images), self.data.labels[batch], index=batch)
@@ -510,7 +511,7 @@ class _TrainingRun:
         return loss.detach()
 
     def state(self, losses: list[float]) -> dict[str, Any]:
-        """Return the state that `resume` loads from a checkpoint."""
+        """Return the state that a checkpoint stores and that `resume` loads."""
         return {
             "seed": self.seed,
             "losses": losses,
@@ -522,11 +523,11 @@ class _TrainingRun:
         }
 
     def starts_second_phase(self, epoch: int) -> bool:
-        """Return whether an epoch is the first epoch of the second phase."""
+        """Return whether an epoch is the first of the second phase."""
         return epoch == self.plan.count(self.plan[0])
 
     def resume_or_load_warm_up(self, checkpointing: Checkpointing) -> list[float]:
-        """Load the checkpoint or the shared warm-up, and return the mean losses of its epochs."""
+        """Load a checkpoint or the shared warm-up, and return the mean losses of its epochs."""
         losses = self.resume(checkpointing.path)
         if not losses and checkpointing.warm_up_path is not None:
             losses = self.resume(checkpointing.warm_up_path)
@@ -566,5 +567,5 @@ def _raise_wrong_checkpoint(path: Path) -> NoReturn:
 
 
 def _epoch_seed(seed: int, epoch: int) -> int:
-    """Derive the seed of an epoch from the seed of the training."""
+    """Derive the seed of an epoch from the training seed."""
     return int(np.random.SeedSequence((seed, epoch)).generate_state(1, np.uint64)[0] >> 1)

@@ -1,4 +1,4 @@
-"""Test CWSA, CWSA+ and the AUC-MCC on simulated models and on predictions."""
+"""Evaluate CWSA, CWSA+ and the AUC-MCC on simulated models and on predictions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -72,7 +72,7 @@ def study_cwsa(
     repeats: int = 200,
     rng: Rng = 0,
 ) -> StudyResult:
-    """Compute CWSA and CWSA+ over thresholds and test the claims of the paper.
+    """Compute CWSA and CWSA+ over thresholds, and test the claims of the paper about them.
 
     The study answers the questions: what do CWSA, CWSA+ and their areas measure, and do these
     metrics reward the intended properties?
@@ -80,20 +80,21 @@ def study_cwsa(
     Parameters
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
-        Predictions with confidences in [0, 1] and a 0/1 loss. The experiments run on `reference`
-        or, without a reference, on all data sets. By default, the study trains a softmax regression
-        on the digits of scikit-learn. The same digits with noisy pixels are shifted data sets.
+        Predictions with confidences in [0, 1] and a 0/1 loss. The experiments use the data set
+        `reference`, or all data sets if it is not set. By default, a softmax regression is trained
+        on the digits data set of scikit-learn. Digits with noisy pixels are used as shifted data
+        sets.
     thresholds : sequence of float, optional
-        At least 2 thresholds in [0, 1). By default, the 20 thresholds of the released code, which
-        are evenly spaced from 0.5 to 0.99.
+        At least 2 thresholds in [0, 1). The default is the 20 thresholds of the released code,
+        evenly spaced from 0.5 to 0.99.
     at : float, default=0.9
         Threshold of the experiments with label noise, class imbalance and shifts.
     scores : sequence of str, optional
         Confidence columns, or scores of the catalogue that are probabilities. By default, all
-        confidence columns. If there are none, the maximum softmax response.
+        confidence columns. If there are none, the default is the maximum softmax response.
     reference : str, optional
-        Name of the data set for which the model was developed. The remaining data sets are reported
-        as shifts of this data set. By default, the data sets are compared without a reference.
+        Name of the data set for which the model was developed. All other data sets are regarded as
+        shifts of this data set. By default, the data sets are compared with each other.
     samples : int, default=1000
         Number of samples in a simulation of a model.
     repeats : int, default=200
@@ -106,21 +107,20 @@ def study_cwsa(
     StudyResult
         Tables "results" (one row for each number), "claims" (one row for each reading of a claim
         and data set), "models" and "areas"; figures "sweep", "sharpening" and "label-noise". If the
-        data permit the experiment, the result also contains the table "label-noise", "imbalance",
-        "shift", "comparison" or "sharpening".
+        data are suitable, the result also contains the table "label-noise", "imbalance", "shift",
+        "comparison" or "sharpening".
 
     Raises
     ------
     InputError
-        If a threshold is outside of [0, 1), if there is only one threshold, if a data set has
-        weights, or if no data set has the name `reference`.
+        If a threshold is not in [0, 1), if there is only one threshold, if a data set has weights,
+        or if there is no data set named `reference`.
     MissingInputError
-        If no score of a data set has confidences in [0, 1] with a 0/1 loss.
+        If no score of a data set has values in [0, 1] and a 0/1 loss.
 
     Notes
     -----
-    The expectations of simulated models are exact (`abstain.simulate.expected_cwsa`). The study
-    passes once over the samples for each simulation, temperature and claim.
+    The expectations of simulated models are exact (`abstain.simulate.expected_cwsa`).
 
     References
     ----------
@@ -233,7 +233,7 @@ def _value_rows(
     datasets: Sequence[ProbabilisticPredictions],
     grid: FloatArray,
 ) -> list[Row]:
-    """Return the values of all models and predictions at each threshold."""
+    """Return the metrics of all models and predictions at each threshold."""
     rows: list[Row] = []
     for model in simulated:
         rows += model.rows()
@@ -247,7 +247,7 @@ def _area_rows(
     datasets: Sequence[ProbabilisticPredictions],
     grid: FloatArray,
 ) -> list[Row]:
-    """Return the areas of all models and predictions."""
+    """Return the areas over thresholds of all models and predictions."""
     model_rows = [_area_row(model.name, model.expected, None) for model in simulated]
     data_rows = [
         _area_row(predictions.name, predictions.sweep(grid), predictions)
@@ -259,7 +259,7 @@ def _area_rows(
 def _select_unshifted(
     datasets: Sequence[ProbabilisticPredictions], reference: str
 ) -> list[ProbabilisticPredictions]:
-    """Return the predictions for the reference, or all predictions without a reference."""
+    """Return the predictions on the reference, or all predictions if there is no reference."""
     names = list(dict.fromkeys(predictions.data for predictions in datasets))
     if reference and reference not in names:
         raise InputError(
@@ -277,7 +277,7 @@ def _simulate_models(
     conditions: Conditions,
     n_repeats: int,
 ) -> list[SimulatedModel]:
-    """Draw repeated samples of each population, with a different seed for each."""
+    """Draw repeated samples of each population, each with its own seed."""
     return [
         SimulatedModel.simulate(
             name,
@@ -292,7 +292,7 @@ def _simulate_models(
 
 
 def _check_thresholds(thresholds: Sequence[float]) -> FloatArray:
-    """Validate thresholds and sort them. By default, return those of the released code."""
+    """Validate thresholds and sort them. The default is the thresholds of the released code."""
     if not len(thresholds):
         return np.linspace(_MIN_THRESHOLD, _MAX_THRESHOLD, _N_THRESHOLDS)
     distinct = np.unique([_check_threshold(threshold) for threshold in thresholds])
@@ -315,7 +315,7 @@ def _check_threshold(threshold: float) -> float:
 
 
 def _model_row(model: SimulatedModel, threshold: float) -> Row:
-    """Return a row with the exact and the sampled values of a model at a threshold."""
+    """Return a row with the exact and the simulated metrics of a model at one threshold."""
     at_threshold = model.at_thresholds(np.array([threshold]))
     exact = {name: finite_or_none(getattr(at_threshold.expected, name)[0]) for name in QUANTITIES}
     row: dict[str, Any] = {
@@ -331,7 +331,7 @@ def _model_row(model: SimulatedModel, threshold: float) -> Row:
 
 
 def _area_row(name: str, sweep: CwsaSweep, predictions: ProbabilisticPredictions | None) -> Row:
-    """Return a row with the areas of a sweep and, for predictions, the areas over all coverages."""
+    """Return a row with the areas over thresholds and, for predictions, over all coverages."""
     full_cwsa = None
     full_cwsa_plus = None
     if predictions is not None:

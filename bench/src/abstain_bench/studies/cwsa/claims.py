@@ -1,4 +1,4 @@
-"""Test claims of the paper with simulated models and predictions."""
+"""Test the claims of the paper on simulated models and on predictions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ _ROUNDING: Final = 1e-12
 
 @dataclass(frozen=True)
 class Claim:
-    """A verdict on a reading of a claim for a data set, with the evidence."""
+    """A verdict on one interpretation of a claim for one data set, with evidence."""
 
     section: str
     claim: str
@@ -52,13 +52,13 @@ class Claim:
     data: str = ""
 
     def row(self) -> Row:
-        """Convert the claim to a table row."""
+        """Return the claim as a table row."""
         columns = ("section", "claim", "reading", "data", "verdict", "evidence")
         return {column: getattr(self, column) for column in columns}
 
 
 def verdict_by_claim(claims: Iterable[Claim]) -> dict[str, str]:
-    """Combine the verdicts over readings and data sets for each claim."""
+    """Combine the verdicts on each claim over interpretations and data sets."""
     verdicts: dict[str, set[str]] = {}
     for claim in claims:
         verdicts.setdefault(claim.claim, set()).add(claim.verdict)
@@ -70,7 +70,7 @@ def verdict_by_claim(claims: Iterable[Claim]) -> dict[str, str]:
 
 
 def to_verdict(*, holds: bool, holds_somewhere: bool = False) -> str:
-    """Return the verdict on a claim that holds at all, some or none of the thresholds."""
+    """Return the verdict on a claim that holds at all, at some or at no thresholds."""
     if holds:
         return HOLDS
     return PARTLY if holds_somewhere else FAILS
@@ -81,7 +81,7 @@ def check_predictions(
     thresholds: FloatArray,
     experiment_rows: Mapping[str, Sequence[Row]],
 ) -> Iterator[Claim]:
-    """Test claims on the predictions for each data set."""
+    """Test the claims on the predictions for each data set."""
     sharpening_by_data = group_rows(experiment_rows[SHARPENING], "data")
     noise_by_data = group_rows(experiment_rows[NOISE], "data")
     for predictions in datasets:
@@ -100,7 +100,7 @@ class Axioms:
     thresholds: FloatArray
 
     def claims(self) -> Iterator[Claim]:
-        """Yield a verdict on each reading of each axiom."""
+        """Yield the verdict on each interpretation of each axiom."""
         claims = (
             *self._check_monotonicity(),
             *self._check_overconfidence(),
@@ -111,7 +111,7 @@ class Axioms:
         yield from (replace(claim, data=self.predictions.name) for claim in claims)
 
     def _check_monotonicity(self) -> Iterator[Claim]:
-        """Test whether a higher confidence of a correct prediction never lowers the metrics."""
+        """Test whether the metrics never decrease if a correct prediction is more confident."""
         correct = np.sort(self.predictions.confidence[self.predictions.loss == 0])
         smallest_step = np.inf
         for threshold in self.thresholds.tolist():
@@ -151,10 +151,11 @@ class Axioms:
 
     @cached_property
     def _changes_by_raised_confidence(self) -> dict[str, list[float]]:
-        """Changes of the metrics at each threshold if one confidence is raised to the threshold.
+        """Change of each metric at each threshold if one confidence is raised to the threshold.
 
-        The confidence is the highest below the threshold among the correct predictions. The keys
-        are "all" and "accepted" for CWSA with both denominators, and "plus" for CWSA+.
+        The raised confidence is the highest below the threshold among the correct predictions. The
+        keys "all" and "accepted" refer to CWSA with two different denominators, and "plus" refers
+        to CWSA+.
         """
         confidence = self.predictions.confidence
         loss = self.predictions.loss
@@ -177,7 +178,7 @@ class Axioms:
         return changes
 
     def _check_overconfidence(self) -> Iterator[Claim]:
-        """Test whether CWSA and CWSA+ decrease if wrong predictions have confidence 1."""
+        """Test whether CWSA and CWSA+ decrease if all wrong predictions get confidence 1."""
         confidence = self.predictions.confidence
         is_wrong = self.predictions.loss > 0
         before = self.predictions.sweep(self.thresholds)
@@ -205,7 +206,7 @@ class Axioms:
         )
 
     def _check_abstention(self) -> Claim:
-        """Test whether confidences below the threshold have no influence."""
+        """Test whether confidences below the threshold do not affect the metrics."""
         confidence = self.predictions.confidence
         rng = np.random.default_rng(0)
         largest_change = 0.0
@@ -249,7 +250,7 @@ class Axioms:
         )
 
     def _check_responsiveness(self) -> Claim:
-        """Test whether the metrics do not decrease if all confidences move to the correctness."""
+        """Test whether the metrics never decrease if confidences move toward correctness."""
         confidence = self.predictions.confidence
         loss = self.predictions.loss
         improved = np.where(loss > 0, confidence / 2, (1 + confidence) / 2)
@@ -279,7 +280,7 @@ class Axioms:
 def check_values_on_data(
     predictions: ProbabilisticPredictions, thresholds: FloatArray
 ) -> Iterator[Claim]:
-    """Test claims about the range of CWSA and about its course over thresholds."""
+    """Test claims about the range of CWSA and its dependence on the threshold."""
     sweep = predictions.sweep(thresholds)
     largest = float(np.abs(sweep.cwsa).max())
     claim = partial(Claim, data=predictions.name)
@@ -310,7 +311,7 @@ def check_values_on_data(
 
 
 def check_sharpening(rows: Sequence[Row]) -> Claim:
-    """Test whether the metrics and the Brier score have the same best temperature."""
+    """Test whether the metrics and the Brier score are optimal at the same temperature."""
     temperatures = list(best_temperatures(rows))
     n = len(temperatures)
     n_cwsa = sum(cwsa < brier for cwsa, _, brier in temperatures)
@@ -331,7 +332,7 @@ def check_sharpening(rows: Sequence[Row]) -> Claim:
 
 # ------------------------------------------------------------------------- on populations
 def check_models(populations: Mapping[str, Population], thresholds: FloatArray) -> Iterator[Claim]:
-    """Test claims about the simulated models with the exact values of their populations."""
+    """Test claims about the simulated models by their exact expectations."""
     sweeps = {
         name: population_sweep(population, thresholds) for name, population in populations.items()
     }
@@ -361,7 +362,7 @@ def check_models(populations: Mapping[str, Population], thresholds: FloatArray) 
 
 
 def _check_ranking(sweeps: Mapping[str, CwsaSweep]) -> Iterator[Claim]:
-    """Test whether the calibrated model has the highest expected metrics."""
+    """Test whether the expected metrics are highest for the calibrated model."""
     for quantity, title in (("cwsa_plus", "CWSA+"), ("cwsa", "CWSA")):
         calibrated = getattr(sweeps[CALIBRATED], quantity)
         n_ahead = {}
@@ -383,7 +384,7 @@ def _check_ranking(sweeps: Mapping[str, CwsaSweep]) -> Iterator[Claim]:
 
 
 def _check_decline(sweeps: Mapping[str, CwsaSweep]) -> Claim:
-    """Test whether the selective accuracy of the overconfident model decreases."""
+    """Test whether the selective accuracy of the overconfident model decreases over thresholds."""
     perfect = sweeps[PERFECT].cwsa
     accuracy = _finite(sweeps[OVERCONFIDENT_TEXT].selective_accuracy)
     return Claim(
@@ -402,7 +403,7 @@ def _finite(numbers: FloatArray) -> FloatArray:
 
 
 def _check_underconfident_accuracy(sweeps: Mapping[str, CwsaSweep]) -> Claim:
-    """Test whether the selective accuracy of the underconfident model decreases."""
+    """Test whether the selective accuracy of the underconfident model decreases over thresholds."""
     accuracy = _finite(sweeps[UNDERCONFIDENT].selective_accuracy)
     verdict = OPEN
     evidence = "no threshold accepts any sample"
@@ -421,7 +422,7 @@ def _check_underconfident_accuracy(sweeps: Mapping[str, CwsaSweep]) -> Claim:
 
 
 def check_noise(rows: Sequence[Row]) -> Claim:
-    """Test whether CWSA and CWSA+ decrease by less than the accuracy with label noise."""
+    """Test whether label noise reduces CWSA and CWSA+ less than it reduces accuracy."""
     without_noise = rows[0]
     noisiest = rows[-1]
     columns = {"accuracy": "accuracy", "CWSA": "cwsa", "CWSA+": "cwsa_plus"}

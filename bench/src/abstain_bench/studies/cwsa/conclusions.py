@@ -1,4 +1,4 @@
-"""Create the figures and conclusions of the CWSA study."""
+"""Create the figures and conclusions of the study on CWSA."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -39,7 +39,7 @@ def make_figures(
     thresholds: FloatArray,
     experiment_rows: Mapping[str, Sequence[Row]],
 ) -> dict[str, Any]:
-    """Create the figures of the study by name."""
+    """Create all figures of the study by name."""
     return {
         "sweep": _sweep_display(models, datasets, thresholds),
         SHARPENING: _sharpening_display(experiment_rows[SHARPENING], thresholds),
@@ -52,7 +52,7 @@ def _sweep_display(
     datasets: Sequence[ProbabilisticPredictions],
     thresholds: FloatArray,
 ) -> SeriesDisplay:
-    """Plot the quantities of each simulated model and data set against the threshold."""
+    """Plot metrics against the threshold for each simulated model and data set."""
     sweeps = {model.name: model.expected for model in models}
     sweeps |= {predictions.name: predictions.sweep(thresholds) for predictions in datasets}
     lines = tuple(
@@ -67,7 +67,7 @@ def _sweep_display(
 
 
 def _sharpening_display(rows: Sequence[Row], thresholds: FloatArray) -> SeriesDisplay:
-    """Plot CWSA and CWSA+ at three thresholds, and two calibration errors, by temperature."""
+    """Plot CWSA and CWSA+ at three thresholds and two calibration errors against temperature."""
     indices = np.unique(np.linspace(0, thresholds.size - 1, _N_THRESHOLDS).round().astype(int))
     plotted_thresholds = thresholds[indices].tolist()
     rows_by_data = group_rows(rows, "data")
@@ -98,7 +98,7 @@ def _sharpening_display(rows: Sequence[Row], thresholds: FloatArray) -> SeriesDi
 
 
 def _noise_display(rows: Sequence[Row]) -> SeriesDisplay:
-    """Plot metrics, relative to their values without noise, against the share of noise."""
+    """Plot metrics against the fraction of noisy labels, relative to no noise."""
     lines = []
     for data, group in group_rows(rows, "data").items():
         rates = [row["rate"] for row in group]
@@ -128,7 +128,7 @@ def conclude(
     models: Sequence[SimulatedModel],
     experiment_rows: Mapping[str, Sequence[Row]],
 ) -> Iterator[str]:
-    """Yield the conclusions in descending order of importance."""
+    """Yield the conclusions, the most important first."""
     for data, rows in group_rows(experiment_rows[SHARPENING], "data").items():
         yield _conclude_temperatures(data, rows)
     yield _INCENTIVE
@@ -148,7 +148,7 @@ _INCENTIVE: Final = (
 
 
 def _count_verdicts(claims: Sequence[Claim]) -> str:
-    """Report the number of claims with each verdict, combined over readings and data sets."""
+    """Report how many claims have each verdict."""
     verdicts = list(verdict_by_claim(claims).values())
     counts = {verdict: verdicts.count(verdict) for verdict in (HOLDS, PARTLY, FAILS, OPEN)}
     undecided = f"; {counts[OPEN]} cannot be decided with these data" if counts[OPEN] else ""
@@ -159,7 +159,7 @@ def _count_verdicts(claims: Sequence[Claim]) -> str:
 
 
 def _conclude_temperatures(data: str, rows: Sequence[Row]) -> str:
-    """Compare the best temperatures by CWSA and CWSA+ with the best by the Brier score."""
+    """Compare the optimal temperatures of CWSA and CWSA+ with that of the Brier score."""
     temperatures = list(best_temperatures(rows))
     n = len(temperatures)
     best_by_brier = temperatures[0][2]
@@ -174,7 +174,7 @@ def _conclude_temperatures(data: str, rows: Sequence[Row]) -> str:
 
 
 def _conclude_ranking(models: Mapping[str, SimulatedModel]) -> Iterator[str]:
-    """Report how the metrics rank the calibrated and the overconfident model."""
+    """Report how each metric ranks the calibrated and the overconfident model."""
     calibrated = models[CALIBRATED].expected
     overconfident = models[OVERCONFIDENT_TEXT].expected
     n = calibrated.cwsa.size
@@ -197,7 +197,7 @@ def _conclude_ranking(models: Mapping[str, SimulatedModel]) -> Iterator[str]:
 
 
 def _compare_with_closed_forms(models: Sequence[SimulatedModel]) -> str:
-    """Report the largest distance between the mean of samples and the exact value."""
+    """Report the largest difference between a sample mean and the exact expectation."""
     distances: list[float] = []
     for model in models:
         for name in QUANTITIES:
@@ -224,7 +224,7 @@ _COMPARED: Final = {
 
 
 def _conclude_shift(rows: Sequence[Row]) -> str:
-    """Compare the reference, which is the first row, with the shift of the lowest accuracy."""
+    """Compare the reference in the first row with the shifted data of the lowest accuracy."""
     reference, *shifts = (row for row in rows if row["score"] == rows[0]["score"])
     worst = min(shifts, key=lambda row: row["accuracy"])
     changes = [
@@ -236,7 +236,7 @@ def _conclude_shift(rows: Sequence[Row]) -> str:
 
 
 def _conclude_comparison(rows: Sequence[Row]) -> str:
-    """Report the values of all data sets if there is no reference."""
+    """Report the metrics of all data sets when no reference is set."""
     texts = []
     for row in rows:
         numbers = [

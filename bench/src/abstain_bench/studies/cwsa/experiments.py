@@ -1,4 +1,4 @@
-"""Run experiments with label noise, class imbalance, shifts and temperature scaling."""
+"""Run experiments on label noise, class imbalance, shifts and temperature scaling."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Conditions:
     def measure(
         self, confidence: FloatArray, loss: FloatArray, *, weight: FloatArray | None = None
     ) -> dict[str, float | None]:
-        """Compute the metrics at the threshold and the metrics of all samples."""
+        """Compute metrics at the threshold and metrics over all samples."""
         sweep = sweep_thresholds(confidence, loss, [self.threshold], weight=weight)
         return {
             "accuracy": float(1 - np.average(loss, weights=weight)),
@@ -63,9 +63,9 @@ def run_experiments(
     thresholds: FloatArray,
     conditions: Conditions,
 ) -> dict[str, list[Row]]:
-    """Run the experiments on unshifted data sets and compare all data sets.
+    """Run the experiments on all data sets without shift, and compare all data sets.
 
-    The comparison has the name "shift" if some data sets are shifted, otherwise "comparison".
+    The comparison is named "shift" if some data sets are shifted, and "comparison" otherwise.
     """
     comparison = comparison_rows(datasets, conditions)
     has_shifts = len(unshifted) < len(datasets)
@@ -87,7 +87,7 @@ def run_experiments(
 
 # ------------------------------------------------------------------------------ label noise
 def noise_rows(datasets: Sequence[ProbabilisticPredictions], conditions: Conditions) -> list[Row]:
-    """Compute the metrics of the calibrated model and of all data sets with replaced labels."""
+    """Compute metrics of the calibrated model and of all data sets with random labels."""
     population = simulate.confident_when_correct()
     n_classes = 3
     sample = population.sample(conditions.n_samples, rng=conditions.seed)
@@ -112,7 +112,7 @@ def noise_rows(datasets: Sequence[ProbabilisticPredictions], conditions: Conditi
 
 
 def add_label_noise(population: Any, rate: float, n_classes: int) -> Population:
-    """Return a population of block scores in which a share of the labels is replaced."""
+    """Return a population of class scores in which a fraction of the labels is random."""
     parameters = population.parameters
     risk = parameters["risks"]
     noisy_risk = risk * (1 - rate / (n_classes - 1)) + (1 - risk) * rate
@@ -123,9 +123,9 @@ def add_label_noise(population: Any, rate: float, n_classes: int) -> Population:
 
 # ------------------------------------------------------------------------------ class imbalance
 def imbalance_rows(predictions: ProbabilisticPredictions, conditions: Conditions) -> list[Row]:
-    """Compute weighted metrics for several shares of the class with the highest error rate.
+    """Compute metrics for several weights of the class with the highest error rate.
 
-    The result is empty if there are labels of fewer than two classes.
+    If there are labels of fewer than two classes, the result is empty.
     """
     labels = predictions.labels
     if labels is None or not predictions.loss.any():
@@ -156,7 +156,7 @@ def imbalance_rows(predictions: ProbabilisticPredictions, conditions: Conditions
 def comparison_rows(
     datasets: Sequence[ProbabilisticPredictions], conditions: Conditions
 ) -> list[Row]:
-    """Compute the metrics of each data set, if there are several."""
+    """Compute the metrics of each data set, if there are at least two."""
     if len(datasets) < 2:
         return []
     return [
@@ -172,7 +172,7 @@ def comparison_rows(
 
 # ------------------------------------------------------------------------------ temperatures
 def sharpening_rows(predictions: ProbabilisticPredictions, thresholds: FloatArray) -> list[Row]:
-    """Compute the metrics of predictions whose logits are divided by temperatures."""
+    """Compute metrics of predictions whose logits are divided by each temperature."""
     rows: list[Row] = []
     for temperature in TEMPERATURES:
         confidence = predictions.scale_confidence(temperature)
@@ -197,9 +197,9 @@ def sharpening_rows(predictions: ProbabilisticPredictions, thresholds: FloatArra
 
 
 def best_temperatures(rows: Sequence[Row]) -> Iterator[tuple[float, float, float]]:
-    """Yield the best temperatures by CWSA, CWSA+ and Brier score for each threshold.
+    """Yield the optimal temperatures of CWSA, CWSA+ and the Brier score at each threshold.
 
-    If CWSA+ is undefined at all temperatures, the best temperature by CWSA replaces it.
+    If CWSA+ is undefined for all temperatures, the optimal temperature of CWSA is used instead.
     """
     for group in group_rows(rows, "threshold").values():
         by_cwsa = max(group, key=lambda row: row["cwsa"])
@@ -211,7 +211,7 @@ def best_temperatures(rows: Sequence[Row]) -> Iterator[tuple[float, float, float
 
 # ------------------------------------------------------------------------------ tidy table
 def tidy_rows(experiment_rows: Mapping[str, Sequence[Row]], threshold: float) -> Iterator[Row]:
-    """Convert the tables of all experiments to rows with one number each."""
+    """Convert the tables of all experiments to rows that each contain one number."""
     settings = {NOISE: "rate", IMBALANCE: "share", SHARPENING: "temperature"}
     quantities = ("accuracy", "mean_confidence", *QUANTITIES, "ECE", "Brier", "AUGRC")
     for experiment, rows in experiment_rows.items():

@@ -1,4 +1,4 @@
-"""Simulate models with known exact values, and load predictions."""
+"""Simulate models whose expectations are exactly known, and load predictions."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ def models() -> dict[str, Population]:
 
 @dataclass(frozen=True, eq=False)
 class SimulatedModel:
-    """A population with exact values and values of repeated samples at t thresholds."""
+    """A population with its exact and simulated metrics at t thresholds."""
 
     name: str
     population: Population
@@ -79,7 +79,7 @@ class SimulatedModel:
         repeats: int,
         seed: int,
     ) -> "SimulatedModel":
-        """Draw repeated samples and compute all quantities of each sample."""
+        """Draw repeated samples, and compute all metrics of each sample."""
         rng = np.random.default_rng(seed)
         values: dict[str, list[Any]] = {name: [] for name in (*QUANTITIES, *OVERALL_METRICS)}
         for _ in range(repeats):
@@ -93,7 +93,7 @@ class SimulatedModel:
         return cls(name, population, thresholds, n_samples, seed, sampled)
 
     def at_thresholds(self, thresholds: FloatArray) -> "SimulatedModel":
-        """Draw the same samples and compute their quantities at other thresholds."""
+        """Draw the same samples again, and compute their metrics at other thresholds."""
         return SimulatedModel.simulate(
             self.name,
             self.population,
@@ -105,7 +105,7 @@ class SimulatedModel:
 
     @cached_property
     def expected(self) -> CwsaSweep:
-        """Exact values of the population, NaN at thresholds that accept no sample."""
+        """Exact expectations of the population, NaN at thresholds where no sample is accepted."""
         return population_sweep(self.population, self.thresholds)
 
     @cached_property
@@ -114,18 +114,18 @@ class SimulatedModel:
         return population_ece(self.population)
 
     def sd(self, quantity: str) -> FloatArray:
-        """Return the standard deviation over samples, NaN where a sample has no value."""
+        """Return the standard deviation over samples, NaN if a sample has no value."""
         return np.asarray(self.sampled[quantity].std(axis=0, ddof=1))
 
     def rows(self) -> list[Row]:
-        """Return rows with the exact value, the mean and the standard deviation of quantities."""
+        """Return a row with the exact value, the mean and the standard deviation of each metric."""
         means = {quantity: self.sampled[quantity].mean(axis=0) for quantity in QUANTITIES}
         sds = {quantity: self.sd(quantity) for quantity in QUANTITIES}
         return sweep_rows(self.name, self.expected.threshold, means, vars(self.expected), sds)
 
 
 def population_sweep(population: Population, thresholds: FloatArray) -> CwsaSweep:
-    """Compute the exact values of a population at each threshold."""
+    """Compute the exact metrics of a population at each threshold."""
     coverage = np.asarray(population.coverage(thresholds))
     risk = np.asarray(population.selective_risk(coverage))
     return CwsaSweep(
@@ -139,7 +139,7 @@ def population_sweep(population: Population, thresholds: FloatArray) -> CwsaSwee
 
 
 def population_ece(population: Population) -> float:
-    """Compute the ECE of a population with ten bins, each integrated over 1,000 intervals."""
+    """Compute the exact ECE of a population with ten bins by numerical integration."""
     edges = np.linspace(0, 1, 10_001)
     coverage = np.asarray(population.coverage(edges))
     generalized_risk = np.asarray(population.generalized_risk(coverage))
@@ -157,7 +157,7 @@ def sweep_thresholds(
     *,
     weight: FloatArray | None = None,
 ) -> CwsaSweep:
-    """Compute a sweep over thresholds, without warnings for thresholds that accept no sample."""
+    """Compute metrics at several thresholds, without warnings if no sample is accepted."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         return cwsa_sweep(confidence, loss, thresholds=np.asarray(thresholds), weight=weight)
@@ -175,7 +175,7 @@ def sweep_rows(
     expected: Mapping[str, FloatArray] | None = None,
     sds: Mapping[str, FloatArray] | None = None,
 ) -> list[Row]:
-    """Return a row for each quantity and threshold of a sweep."""
+    """Return a row for each metric and threshold."""
     return [
         {
             "experiment": "sweep",
@@ -205,7 +205,7 @@ _MIN_CERTAIN_LOG_ODDS: Final = 27.63
 
 @dataclass(frozen=True, eq=False)
 class ProbabilisticPredictions:
-    """Confidences in [0, 1], 0/1 losses and, if available, logits and labels of a model."""
+    """Confidences in [0, 1] and 0/1 losses of a model, with logits and labels if available."""
 
     name: str
     confidence: FloatArray
@@ -226,17 +226,17 @@ class ProbabilisticPredictions:
     def sweep(
         self, thresholds: Sequence[float] | FloatArray, confidence: FloatArray | None = None
     ) -> CwsaSweep:
-        """Compute a sweep over thresholds, optionally with other confidences."""
+        """Compute the metrics at several thresholds, optionally with modified confidences."""
         if confidence is None:
             confidence = self.confidence
         return sweep_thresholds(confidence, self.loss, thresholds)
 
     def scale_confidence(self, temperature: float) -> FloatArray:
-        """Apply temperature scaling to the logits, or to the log-odds of the confidences."""
+        """Apply temperature scaling to the logits or, without logits, to the log-odds."""
         return np.asarray(special.expit(self.scale_log_odds(temperature)))
 
     def scale_log_odds(self, temperature: float) -> FloatArray:
-        """Return the log-odds of the scaled confidences, which are distinct near confidence 1."""
+        """Return the log-odds of scaled confidences, which remain distinct near confidence 1."""
         if self.logits is None:
             return _replace_infinite(special.logit(self.confidence)) / temperature
         scaled = self.logits / temperature
@@ -247,7 +247,7 @@ class ProbabilisticPredictions:
         return _replace_infinite(largest - special.logsumexp(other_logits, axis=1))
 
     def with_label_noise(self, rate: float) -> "ProbabilisticPredictions":
-        """Replace the losses by their expectations if a share of the labels is random."""
+        """Replace losses by their expectations if a fraction of the labels is random."""
         # A wrong prediction becomes correct if the random label equals the prediction.
         probability_of_match = rate / max(self.n_classes - 1, 1)
         loss = self.loss * (1 - probability_of_match) + (1 - self.loss) * rate
@@ -255,14 +255,14 @@ class ProbabilisticPredictions:
 
 
 def _replace_infinite(log_odds: FloatArray) -> FloatArray:
-    """Replace infinite log-odds by values that exceed all finite log-odds."""
+    """Replace infinite log-odds by finite values of larger magnitude than all others."""
     largest = np.abs(log_odds[np.isfinite(log_odds)]).max(initial=0.0)
     limit = max(_MIN_CERTAIN_LOG_ODDS, float(largest) + 1.0)
     return np.clip(log_odds, -limit, limit)
 
 
 def load_predictions(data: DataArgument, scores: Sequence[str]) -> list[ProbabilisticPredictions]:
-    """Return the predictions of each data set and score, by default for the digits."""
+    """Return the predictions for each data set and score, by default for the digits."""
     datasets = named_datasets(data)
     if not datasets:
         return digits()
@@ -275,7 +275,7 @@ def load_predictions(data: DataArgument, scores: Sequence[str]) -> list[Probabil
 def _predictions_by_score(
     name: str, predictions: Predictions, scores: Sequence[str]
 ) -> list[ProbabilisticPredictions]:
-    """Return the predictions of a data set with each score that is a probability."""
+    """Return the predictions for a data set with each score that has values in [0, 1]."""
     if predictions.weight is not None:
         raise InputError(
             f"the study changes labels and class shares, but {name!r} has weights: remove them"
@@ -313,9 +313,9 @@ def _predictions_by_score(
 
 
 def digits(*, noise_levels: Sequence[float] = NOISE_LEVELS) -> list[ProbabilisticPredictions]:
-    """Train a softmax regression on half of the digits and predict the other half.
+    """Train a softmax regression on one half of the digits and predict the other half.
 
-    The result has predictions for each noise level of the test images.
+    The result contains predictions for several levels of noise in the test images.
     """
     from sklearn.datasets import load_digits
     from sklearn.linear_model import LogisticRegression

@@ -1,4 +1,4 @@
-"""Compare the printed numbers of simulated models with exact values."""
+"""Compare numbers that the paper reports for simulated models with exact values."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -54,7 +54,7 @@ _NAMED_THRESHOLDS: Final = {"lowest": 0.5, "highest": 0.99}
 
 
 def compare_printed_numbers(models: Sequence[SimulatedModel], thresholds: FloatArray) -> list[Row]:
-    """Compare printed numbers with expectations of the models at the thresholds of the paper."""
+    """Compare the numbers in the paper with exact expectations at the same thresholds."""
     at_thresholds = {}
     for model in models:
         if np.array_equal(model.thresholds, thresholds):
@@ -67,7 +67,7 @@ def compare_printed_numbers(models: Sequence[SimulatedModel], thresholds: FloatA
 
 
 def _row(fact: Mapping[str, Any], models: Mapping[str, SimulatedModel], location: str) -> Row:
-    """Return a row that compares a printed number with its expectation."""
+    """Return a row that compares a number in the paper with its expectation."""
     name, section = _MODEL_AND_SECTION[fact["model"]]
     model = models[name]
     quantity = _QUANTITY_BY_NAME[fact["metric"].casefold()]
@@ -96,7 +96,7 @@ def _row(fact: Mapping[str, Any], models: Mapping[str, SimulatedModel], location
 
 
 def _divide(distance: float, sd: float) -> float:
-    """Return a distance in standard deviations, which is infinite if these are 0."""
+    """Return the distance in standard deviations, which is infinite if the SD is 0."""
     if sd > 1e-12:
         return distance / sd
     return float("inf") if distance > 1e-9 else 0.0
@@ -105,7 +105,7 @@ def _divide(distance: float, sd: float) -> float:
 def _expectation_and_sd(
     model: SimulatedModel, quantity: str, fact: Mapping[str, Any]
 ) -> tuple[float, float] | None:
-    """Return the expectation and the standard deviation of a printed number, if it has them."""
+    """Return the expectation and the SD of a number in the paper, or None if they are undefined."""
     if quantity in OVERALL_METRICS:
         exact = model.ece if quantity == "ECE" else model.population.aurc()
         return exact, float(model.sd(quantity)[0])
@@ -135,7 +135,7 @@ def _expectation_and_sd(
 
 
 def check_printed_numbers(rows: Sequence[Row], overconfident: Population) -> Iterator[Claim]:
-    """Test whether printed numbers are possible and agree with the described models."""
+    """Test whether the numbers in the paper are possible and agree with the described models."""
     rows_by_source = group_rows(rows, "model", "location")
     for name, (_, section) in _MODEL_AND_SECTION.items():
         for (model, location), group in rows_by_source.items():
@@ -150,7 +150,7 @@ def check_printed_numbers(rows: Sequence[Row], overconfident: Population) -> Ite
 
 
 def _check_model_numbers(name: str, section: str, location: str, rows: Sequence[Row]) -> Claim:
-    """Test whether the printed numbers of a model are close to their expectations."""
+    """Test whether the reported numbers of a model are close to their expectations."""
     compared = [row for row in rows if row["distance_in_sd"] is not None]
     distant = [row for row in compared if row["distance_in_sd"] > _MAX_DISTANCE]
     distant.sort(key=lambda row: -row["distance_in_sd"])
@@ -174,7 +174,7 @@ def _printed_and_expected(row: Row) -> str:
 
 
 def _check_table(name: str) -> Claim:
-    """Test whether CWSA is at most coverage times CWSA+, which holds for every model."""
+    """Test whether CWSA is at most coverage times CWSA+, which holds for all models."""
     lines = lines_by_threshold(name)
     impossible = [threshold for threshold, line in lines.items() if is_above_bound(line)]
     model = table(name)[0]["model"]
@@ -193,7 +193,7 @@ def _check_table(name: str) -> Claim:
 
 
 def _check_constant_accuracy() -> Claim:
-    """Test whether the printed selective accuracy is constant."""
+    """Test whether the reported selective accuracy is constant over thresholds."""
     accuracies = [
         fact["number"] for fact in table("cwsa_table_2") if fact["metric"] == "selective_accuracy"
     ]
@@ -206,7 +206,7 @@ def _check_constant_accuracy() -> Claim:
 
 
 def _check_pair(pair: Mapping[str, float], overconfident: Population) -> Claim:
-    """Test whether a model has both printed numbers at any common threshold."""
+    """Test whether a model has the numbers of both metrics at some common threshold."""
     thresholds = np.linspace(_NAMED_THRESHOLDS["lowest"], _NAMED_THRESHOLDS["highest"], 491)
     expected = population_sweep(overconfident, thresholds)
     distances = {name: np.abs(getattr(expected, name) - value) for name, value in pair.items()}

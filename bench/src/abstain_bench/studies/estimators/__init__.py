@@ -1,4 +1,4 @@
-"""Measure bias and error of the estimators of the AURC by sample size."""
+"""Measure bias and error of AURC estimators as functions of the sample size."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -70,7 +70,7 @@ _MAX_FIGURE_GROUPS: Final = 6
 
 
 class _Statistic(NamedTuple):
-    """Titles and options of the figure of a statistic of the estimates."""
+    """Title and options of the figure for one statistic of the estimates."""
 
     title: str
     axis: str
@@ -108,11 +108,11 @@ def study_estimators(
     replace: bool = False,
     rng: Rng = 0,
 ) -> StudyResult:
-    """Measure the errors of estimators of the AURC on many samples of each size.
+    """Measure the errors of AURC estimators on many random samples of each size.
 
     The study answers the question: how large are the bias and the standard deviation of each
-    estimator on a batch of n samples? Batches are drawn from the rows of files, as in the paper, or
-    from simulated populations.
+    estimator on a batch of n samples? As in the paper, samples are drawn from files of predictions,
+    or from simulated populations.
 
     Parameters
     ----------
@@ -120,23 +120,26 @@ def study_estimators(
         Predictions whose rows are sampled. The true value is the plug-in estimate on all rows.
     populations : sequence of str, Population or LogitPopulation, optional
         Simulated populations (``abstain list populations``) with exact true values, and "logits".
-        The true values of "logits" are estimated from 400,000 samples. If neither `data` nor
-        `populations` is passed, the study uses five populations and "logits".
+        The true values of the population "logits" are estimated from 400,000 samples. The default
+        is five simulated populations and "logits" if neither `data` nor `populations` is set.
     scores : sequence of str, optional
-        Scores of the data. By default, the scores of table S2 that apply ("msr", "mls", "margin",
-        "pe", "gini", "l2_norm"). If none applies, the confidence scores in the data.
+        Scores of the data. The default is the scores of table S2 that apply ("msr", "mls",
+        "margin", "pe", "gini", "l2_norm"). If none applies, the default is the scores stored in the
+        data.
     losses : sequence of str, optional
-        Losses of the data. By default, "zero_one" and, for data with class scores, "cross_entropy".
+        Losses of the data. The default is "zero_one" and, if the data have class scores, also
+        "cross_entropy".
     estimators : sequence of str, optional
         Estimators among "plugin", "log", "monte-carlo", "trapezoid", "sele", "2sele" and "augrc".
-        The estimator "augrc" is compared with the true AUGRC. By default, all estimators.
+        Errors of the estimator "augrc" are relative to the true AUGRC. By default, all estimators.
     sizes : sequence of int, default=(8, 16, ..., 1024)
         Sample sizes, at least 2.
     repeats : int, default=1000
         Number of samples of each size, at least 2.
     replace : bool, default=False
         Whether rows are drawn with replacement. By default, rows are drawn without replacement, as
-        in the paper. With replacement, the true value is the limit of the plug-in estimate.
+        in the paper. If rows are drawn with replacement, the true value is the limit of the plug-in
+        estimate for large samples.
     rng : int, numpy.random.Generator or None, default=0
         Seed or generator of all random numbers; None for fresh entropy.
 
@@ -144,20 +147,19 @@ def study_estimators(
     -------
     StudyResult
         Tables "results" (one row for each data set, loss, score, estimator and size) and "summary";
-        figures of mean, bias, MSE and MAE. For several files, the table "over-models" and the
-        figure "models" (figures 4, S13 and S14 of the paper) contain means and standard deviations
-        over the files. Each file contains the predictions of one model.
+        figures of mean, bias, MSE and MAE. If there are several files, the table "over-models" and
+        the figure "models" (figures 4, S13 and S14 of the paper) contain means and standard
+        deviations over the files. Each file must contain the predictions of one model.
 
     Raises
     ------
     InputError
-        If a name is unknown, no size fits the data, or `repeats` is below 2.
+        If a name does not exist, all sizes exceed the data, or `repeats` is below 2.
 
     Notes
     -----
-    All estimators use the same samples. The Monte-Carlo weights of each sample are averages over 25
-    independent draws. The study sorts each sample once for each score. With default parameters, it
-    takes about ten seconds.
+    All estimators are computed on the same samples. The Monte-Carlo weights are averaged over 25
+    independent draws for each sample. With default parameters, the study takes about ten seconds.
 
     References
     ----------
@@ -219,7 +221,7 @@ def study_estimators(
 
 
 def _check_estimators(names: Sequence[str] | None) -> tuple[str, ...]:
-    """Convert names and titles of estimators to names, and nothing to all names."""
+    """Convert names or titles of estimators to names; the default is all names."""
     if not names:
         return _NAMES
     name_by_title = {title: name for name, title in ESTIMATOR_TITLES.items()}
@@ -229,7 +231,7 @@ def _check_estimators(names: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _feasible_sizes(source: SampleSource, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the sizes that do not exceed the maximum sample size of a source."""
+    """Return the sizes that do not exceed the largest possible sample of a source."""
     max_size = source.max_size
     feasible = tuple(n for n in sizes if max_size is None or n <= max_size)
     if not feasible:
@@ -241,7 +243,7 @@ def _feasible_sizes(source: SampleSource, sizes: tuple[int, ...]) -> tuple[int, 
 
 
 def _aurc_of_first_score(averages: Sequence[Row]) -> list[Row]:
-    """Return the rows of the first score with estimators of the AURC."""
+    """Return the rows for the first score and for estimators of the AURC."""
     return [
         row
         for row in averages
@@ -253,7 +255,7 @@ def _aurc_of_first_score(averages: Sequence[Row]) -> list[Row]:
 def _average_over_models(
     rows: Sequence[Row], sources: Sequence[SampleSource]
 ) -> dict[str, list[Row]]:
-    """Average the errors over the files, in a table if there are at least two files."""
+    """Return a table of errors averaged over files, if there are at least two files."""
     files = {source.name for source in sources if isinstance(source, FileSource)}
     # In the code of the paper, "MAE" is the absolute bias.
     with_errors = [{**row, "abs_bias": abs(row["bias"]), "rmse": row["mse"] ** 0.5} for row in rows]
@@ -263,9 +265,9 @@ def _average_over_models(
 
 # --------------------------------------------------------------------------------- figures
 def _figures(rows: Sequence[Row]) -> dict[str, Drawable]:
-    """Plot each statistic for the populations, and for each combination of data set and loss.
+    """Plot each statistic for the populations, and for each pair of data set and loss.
 
-    A figure has a panel for each population, or for each score of the data set.
+    Each figure has one panel per population or per score of the data set.
     """
     figures: dict[str, Drawable] = {}
     populations = [row for row in rows if row["score"] == UNNAMED]
@@ -286,7 +288,7 @@ def _figures(rows: Sequence[Row]) -> dict[str, Drawable]:
 def _statistic_figures(
     title: str, rows: list[Row], panel_column: str, suffix: str
 ) -> dict[str, Drawable]:
-    """Return a figure for each statistic with values, named after the statistic and the suffix."""
+    """Return a figure for each statistic that has values, with a name that ends with the suffix."""
     figures: dict[str, Drawable] = {}
     for statistic in _STATISTICS:
         figure = _figure(title, rows, panel_column, statistic)
@@ -298,7 +300,7 @@ def _statistic_figures(
 def _figure(
     group_title: str, rows: list[Row], panel_column: str, statistic: str
 ) -> SeriesDisplay | None:
-    """Plot a statistic of the estimates against the sample size, or return None without values."""
+    """Plot a statistic against the sample size, or return None if it has no values."""
     title, axis, half_width, level_name = _STATISTICS[statistic]
     # The mean of AUGRC estimates is not comparable with the means of AURC estimates.
     visible = [row for row in rows if statistic != "mean" or row["target"] == "aurc"]
@@ -326,7 +328,7 @@ def _figure(
 
 
 def _models_figure(averages: Sequence[Row]) -> dict[str, Drawable]:
-    """Plot the positive errors averaged over models, with bands of one standard deviation."""
+    """Plot errors averaged over models, with bands of one standard deviation."""
 
     def mae_panel(row: Row) -> str:
         return f"{loss_title(row['loss'])}, MAE"
@@ -347,7 +349,7 @@ def _models_figure(averages: Sequence[Row]) -> dict[str, Drawable]:
 
 
 def _main_tables(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return the displayed tables, with "by-data" only for a single data set with several cases."""
+    """Return the displayed tables, with "by-data" for a single data set with several cases."""
     cases = group_rows(rows, "data", "loss", "score")
     if len(cases) > 1 and len(unique_values(rows, "data")) == 1:
         return ("summary", "by-data")
@@ -383,7 +385,7 @@ ESTIMATORS: Final = StudyEntry(
 def _notes(
     sources: Sequence[SampleSource], sizes: tuple[int, ...], estimators: tuple[str, ...]
 ) -> Iterator[str]:
-    """Yield notes about omitted sizes, sampling schemes, ties and estimated true values."""
+    """Yield notes about omitted sizes, sampling, ties and estimated true values."""
     small = [
         source for source in sources if source.max_size is not None and source.max_size < sizes[-1]
     ]

@@ -25,7 +25,7 @@ _EQUALITY_TOLERANCE: Final = 0.05
 
 
 def summarize_estimators(rows: Sequence[Row]) -> list[Row]:
-    """Compute the median relative bias and RMSE of each estimator over the cases."""
+    """Compute the median over cases of the relative bias and RMSE of each estimator."""
     sizes = _summary_sizes(rows)
     return [
         {
@@ -38,7 +38,7 @@ def summarize_estimators(rows: Sequence[Row]) -> list[Row]:
 
 
 def summarize_by_data(rows: Sequence[Row]) -> list[Row]:
-    """Compute the mean relative bias and RMSE over scores for each data set and loss."""
+    """Compute the relative bias and RMSE, averaged over scores, for each data set and loss."""
     has_several_data = len(unique_values(rows, "data")) > 1
     return [
         {
@@ -52,7 +52,7 @@ def summarize_by_data(rows: Sequence[Row]) -> list[Row]:
 
 
 def _relative_errors(rows: Sequence[Row], sizes: Sequence[int], average: Any) -> dict[str, float]:
-    """Average the relative bias and RMSE over cases at each size, by mean or median."""
+    """Compute the mean or the median over cases of the relative bias and RMSE at each size."""
     averages = {}
     for name, relative_error in (("bias", _relative_bias), ("RMSE", _relative_rmse)):
         for n in sizes:
@@ -62,13 +62,13 @@ def _relative_errors(rows: Sequence[Row], sizes: Sequence[int], average: Any) ->
 
 
 def _summary_sizes(rows: Sequence[Row]) -> list[int]:
-    """Return the distinct values among the smallest, the middle and the largest size."""
+    """Return the distinct values among the smallest, middle and largest size."""
     sizes = sorted({row["n"] for row in rows})
     return list(dict.fromkeys((sizes[0], sizes[len(sizes) // 2], sizes[-1])))
 
 
 def _rows_at(rows: Sequence[Row], n: int) -> list[Row]:
-    """Return the rows of a size with a true value above 0, for which relative errors exist."""
+    """Return the rows of a size with a positive true value, which relative errors require."""
     return [row for row in rows if row["n"] == n and row["truth"]]
 
 
@@ -83,7 +83,7 @@ def _relative_rmse(row: Row) -> float:
 
 
 def estimator_conclusions(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield conclusions about the RMSE, the bias and the limits of the estimators."""
+    """Yield conclusions about RMSE, bias and limits of the estimators."""
     yield from _conclude_agreement(rows)
     yield from _conclude_errors(rows)
     yield from _conclude_biases(rows)
@@ -96,7 +96,7 @@ def estimator_conclusions(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _conclude_agreement(rows: Sequence[Row]) -> Iterator[str]:
-    """Report the smallest size from which plug-in and log have equal errors."""
+    """Report the sample size from which the plug-in and the log estimator have equal errors."""
     sizes = sorted({row["n"] for row in rows})
     differences_by_size = {n: list(_plugin_log_differences(_rows_at(rows, n))) for n in sizes}
     if not all(differences_by_size.values()):
@@ -114,7 +114,7 @@ def _conclude_agreement(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _plugin_log_differences(rows: Sequence[Row]) -> Iterator[float]:
-    """Yield the relative difference between the RMSE of plug-in and log for each case."""
+    """Yield the relative difference between the RMSEs of the plug-in and the log estimator."""
     for group in group_rows(rows, "data", "loss", "score").values():
         errors = {row["estimator"]: _relative_rmse(row) for row in group}
         plugin = errors.get("plugin")
@@ -124,7 +124,7 @@ def _plugin_log_differences(rows: Sequence[Row]) -> Iterator[float]:
 
 
 def _conclude_errors(rows: Sequence[Row]) -> Iterator[str]:
-    """Report the RMSE of each estimator of the AURC at the smallest and the largest size."""
+    """Report the RMSE of each AURC estimator at the smallest and the largest size."""
     sizes = _summary_sizes(rows)
     errors_by_size = []
     for n in dict.fromkeys((sizes[0], sizes[-1])):
@@ -143,7 +143,7 @@ def _conclude_errors(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _conclude_biases(rows: Sequence[Row]) -> Iterator[str]:
-    """Report the biases of plug-in, log and the inconsistent estimators."""
+    """Report the biases of the plug-in, the log and the inconsistent estimators."""
     sizes = _summary_sizes(rows)
     smallest = sizes[0]
     largest = sizes[-1]
@@ -185,13 +185,13 @@ def _bias_range(rows: Sequence[Row]) -> str:
 
 
 def _is_bias_significant(row: Row) -> bool:
-    """Return whether a bias exceeds its Monte-Carlo error and the rounding error."""
+    """Return whether a bias is larger than its Monte-Carlo and rounding errors."""
     relative_error = row["bias_se"] / row["truth"]
     return bool(abs(_relative_bias(row)) > _N_STANDARD_ERRORS * relative_error + _ROUNDING)
 
 
 def _conclude_bound(rows: Sequence[Row]) -> Iterator[str]:
-    """Report in how many cases the limit of 2 x SELE is below the AURC."""
+    """Report in how many cases twice the limit of SELE is below the AURC."""
     n_cases = 0
     below = []
     for (data, loss, score), group in group_rows(rows, "data", "loss", "score").items():
@@ -218,7 +218,7 @@ def _conclude_bound(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def model_conclusions(averages: Sequence[Row]) -> Iterator[str]:
-    """Report the MAE of each estimator at the smallest and the largest size for each loss."""
+    """Report the MAE of each estimator at the smallest and the largest size, for each loss."""
     for loss, rows in group_rows(averages, "loss").items():
         sizes = sorted({row["n"] for row in rows})
         if len(sizes) < 2:

@@ -1,6 +1,7 @@
-"""Fine-tune classifiers for the area under the risk-coverage curve.
+"""Fine-tune classifiers to minimize the area under the risk-coverage curve.
 
-The modules of this package need torch. The function of the study imports them when it is called.
+The modules of this package require torch. The modules are imported when the function of the study
+is called.
 """
 
 from pathlib import Path
@@ -27,33 +28,36 @@ def finetune(
     out: str | Path | None = None,
     on_outcome: "OnOutcome | None" = None,
 ) -> StudyResult:
-    """Fine-tune classifiers for AURC and AUGRC and compare them on held-out data.
+    """Fine-tune classifiers to minimize AURC or AUGRC, and compare them on test data.
 
     The study answers the question: does training for an area under the risk-coverage curve lower
     this area on held-out data, compared with the same number of training steps with cross-entropy?
-    If `out` is passed, the result of each job is stored, and the same command continues an
-    interrupted run. If jobs fail, the remaining jobs are reported, and the command exits with
-    status 1.
+    If `out` is set, the result of each job is stored, and the same command resumes an interrupted
+    run. If jobs fail, the results of the other jobs are reported, and the command exits with status
+    1.
 
     Parameters
     ----------
     config : str or Path, optional
-        TOML file with the configuration. By default, the packaged configuration for the data set.
+        TOML file with the configuration. The default is the packaged configuration for the data
+        set.
     data : {"digits", "digits8", "cifar10", "cifar100"}, optional
-        Name of the data set. By default, the data set of `config`, or "digits" without `config`.
+        Name of the data set. The default is the data set of `config`, or "digits" if `config` is
+        not set.
     folder : str or Path, optional
         Folder with the binary version of CIFAR.
     model : str, optional
-        Name of the network (``abstain list models``). By default, the network of the configuration.
+        Name of the network (``abstain list models``). The default is the network in the
+        configuration.
     seeds : int, optional
-        Number of seeds. By default, the seeds of the configuration.
+        Number of seeds. The default is the seeds in the configuration.
     device : str, default="cpu"
         Device of torch, for example "cpu", "cuda" or "cuda:1".
     jobs : int, default=1
-        Number of parallel processes. A process runs one job at a time with one thread.
+        Number of parallel processes. Each process runs one job at a time in a single thread.
     out : str or Path, optional
-        Folder in which the results of jobs are stored. An interrupted run continues with the stored
-        results. By default, the results of jobs are deleted at the end.
+        Folder in which the results of jobs are stored. An interrupted run is resumed from the
+        stored results. By default, the results of jobs are deleted when the study is finished.
     on_outcome : callable, optional
         Function that is called at the beginning (with status "begun") and at the end of each job.
 
@@ -67,15 +71,15 @@ def finetune(
     Raises
     ------
     InputError
-        If the configuration is invalid, the data or the device is missing, or too many jobs failed
-        for a comparison.
+        If the configuration is invalid, if the data or the device is missing, or if too many jobs
+        failed for a comparison.
 
     Notes
     -----
     If `jobs` is above 1, a script must call the function below ``if __name__ == "__main__":``.
-    Settings are selected on validation data. Only the final models are evaluated on the test data.
-    All models of a seed start from the same pretrained model and are trained with the same number
-    of steps.
+    Settings are selected on validation data. The test data are used only to evaluate the final
+    models. For each seed, all models start from the same pretrained network and are trained for the
+    same number of steps.
 
     References
     ----------
@@ -148,7 +152,7 @@ def finetune(
 def configuration(
     config: Path | None = None, *, data: str | None = None, **_ignored: object
 ) -> str:
-    """Return the text of the configuration file, ignoring other arguments of the command."""
+    """Return the text of the configuration file; other arguments are ignored."""
     require_package("torch")
     from abstain_bench.studies.finetuning.experiment import configuration_text
 

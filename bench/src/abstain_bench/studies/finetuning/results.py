@@ -1,4 +1,4 @@
-"""Evaluate fine-tuned models and compare them with the reference."""
+"""Evaluate fine-tuned models, and compare them with the reference objective."""
 
 import io
 import math
@@ -28,7 +28,7 @@ from abstain_bench.studies._display import Row
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric and a loss by which models are compared."""
+    """A metric and a loss function by which models are compared."""
 
     loss: str
     metric: str
@@ -71,12 +71,12 @@ FinalPredictions = Mapping[tuple[str, int], Predictions]
 def read_final_predictions(
     jobs: Mapping[tuple[str, int], Job], folder: Path
 ) -> dict[Any, Predictions]:
-    """Read the test predictions of finished jobs."""
+    """Read the predictions of finished jobs for the test data."""
     return {key: read_predictions(job.path(folder, ".npz")).only() for key, job in jobs.items()}
 
 
 def to_archive(predictions: Sequence[Predictions], **labels: Sequence[Any]) -> bytes:
-    """Write the predictions of several models to an archive and return its bytes.
+    """Write the predictions of several models to an archive in memory and return it as bytes.
 
     `labels` contains additional columns, with a value for each model.
     """
@@ -96,7 +96,7 @@ def to_archive(predictions: Sequence[Predictions], **labels: Sequence[Any]) -> b
 
 
 def write_predictions(predictions: FinalPredictions, path: Path) -> Path:
-    """Write all predictions to an archive with columns for objective and seed."""
+    """Write all predictions to one archive with columns for objective and seed."""
     names, seeds = zip(*predictions, strict=True)
     content = to_archive(
         list(predictions.values()), objective=names, seed=[str(seed) for seed in seeds]
@@ -106,13 +106,13 @@ def write_predictions(predictions: FinalPredictions, path: Path) -> Path:
 
 
 def _without_objects(values: Any) -> Array:
-    """Convert an array of objects to text, because NumPy stores objects as pickles."""
+    """Convert an object array to text, because NumPy would pickle the objects."""
     array = np.asarray(values)
     return array.astype(str) if array.dtype.kind == "O" else array
 
 
 def evaluate_models(predictions: FinalPredictions) -> list[dict[str, Any]]:
-    """Return a row for each model, loss and metric."""
+    """Return a row for each combination of model, loss and metric."""
     rows: list[dict[str, Any]] = []
     for (name, seed), model_predictions in predictions.items():
         for loss, compared in _METRICS.items():
@@ -130,7 +130,7 @@ def evaluate_models(predictions: FinalPredictions) -> list[dict[str, Any]]:
 
 
 def values_by_objective(rows: Sequence[Row], loss: str, metric: str) -> dict[str, list[float]]:
-    """Return the values of a metric over seeds for each objective."""
+    """Return the values of a metric for all seeds by objective."""
     values: dict[str, list[float]] = {}
     for row in rows:
         if row["loss"] == loss and row["metric"] == metric:
@@ -140,7 +140,7 @@ def values_by_objective(rows: Sequence[Row], loss: str, metric: str) -> dict[str
 
 @dataclass(frozen=True)
 class ReferenceDifference:
-    """Paired difference between an objective and the reference, averaged over the seeds."""
+    """Paired difference of an objective from the reference, averaged over seeds."""
 
     objective: str
     loss: str
@@ -167,7 +167,7 @@ class ReferenceDifference:
 
     @property
     def measure(self) -> Measure:
-        """Measure with the metric and the loss of the difference."""
+        """Entry of `MEASURES` with the metric and the loss of the difference."""
         return next(
             measure
             for measure in MEASURES
@@ -176,7 +176,7 @@ class ReferenceDifference:
 
     @property
     def verdict(self) -> str:
-        """Significance for new samples, which is "better", "worse" or "inconclusive"."""
+        """Verdict for new samples, which is "better", "worse" or "inconclusive"."""
         sign = 1 if self.lower_is_better else -1
         low, high = sorted((sign * self.difference_low, sign * self.difference_high))
         if high < 0:
@@ -190,14 +190,14 @@ class ReferenceDifference:
 
     @property
     def relative(self) -> float:
-        """Difference divided by the metric of the reference, NaN if this metric is 0."""
+        """Difference divided by the metric of the reference, or NaN if this metric is 0."""
         return self.difference / self.reference if self.reference else math.nan
 
 
 def compare_with_reference(
     predictions: FinalPredictions, rows: Sequence[Row], reference: str, *, clustered: bool
 ) -> list[ReferenceDifference]:
-    """Compute the paired difference from the reference for each objective and measure."""
+    """Compute the paired difference of each objective from the reference for every metric."""
     data: dict[Split, Predictions] = {
         (("objective", name), ("seed", str(seed))): model_predictions
         for (name, seed), model_predictions in predictions.items()
@@ -230,7 +230,7 @@ def compare_with_reference(
 
 
 def _orient_pair(pair: PairedDifference, reference: str) -> dict[str, Any]:
-    """Convert a paired difference to the difference of an objective minus the reference."""
+    """Convert a paired difference to the difference of the objective minus the reference."""
     is_reference_second = pair.second == reference
     return {
         "objective": pair.first if is_reference_second else pair.second,
@@ -247,7 +247,7 @@ def _orient_pair(pair: PairedDifference, reference: str) -> dict[str, Any]:
 def _adjust_together(
     pairs: Sequence[Row], loss: str, values: Mapping[str, Sequence[float]]
 ) -> list[ReferenceDifference]:
-    """Adjust the p-values of a metric for the number of objectives."""
+    """Adjust the p-values of a metric for the number of compared objectives."""
     adjusted = adjust([pair["p_value"] for pair in pairs])
     return [
         _reference_difference(pair, float(p_value), loss, values)
@@ -258,7 +258,7 @@ def _adjust_together(
 def _reference_difference(
     pair: Row, adjusted_p_value: float, loss: str, values: Mapping[str, Sequence[float]]
 ) -> ReferenceDifference:
-    """Add the interval for new samples and new seeds to a paired difference."""
+    """Add the confidence interval for new samples and new seeds to a paired difference."""
     reference_values = np.array(values[pair["reference"]])
     objective_values = np.array(values[pair["objective"]])
     by_seed = objective_values - reference_values
@@ -293,16 +293,16 @@ _MAX_DEGREES_OF_FREEDOM = 1e9
 def new_seeds_interval(
     difference: float, error: float, by_seed: Sequence[float]
 ) -> tuple[float, float]:
-    """Compute a 95% interval for the mean difference on new samples and new seeds.
+    """Compute a 95% confidence interval of the mean difference for new samples and new seeds.
 
-    The variance is the sum of the variance over samples for fixed seeds and the variance over seeds
-    for fixed samples. Both include the interaction, so the interval is slightly too wide. The
-    degrees of freedom are those of Satterthwaite (1946).
+    The variance is the sum of the variance over samples with fixed seeds and the variance over
+    seeds with fixed samples. The interaction is counted in both terms, so the interval is slightly
+    too wide. The degrees of freedom are computed by the method of Satterthwaite (1946).
 
     Parameters
     ----------
     difference, error : float
-        Mean difference over the seeds, and its standard error for new samples.
+        Mean difference over seeds, and its standard error over samples.
     by_seed : sequence of float
         Difference for each seed.
 

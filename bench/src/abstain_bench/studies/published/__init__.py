@@ -1,4 +1,4 @@
-"""Check whether the printed tables of the four papers are consistent."""
+"""Check whether the published tables of four papers are consistent."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ _WIDE_TOLERANCE = 0.10
 
 @timed
 def study_published() -> StudyResult:
-    """Check whether the printed numbers of the four papers are consistent.
+    """Check whether the published numbers of four papers are consistent.
 
     The study answers four questions. Do the printed ranks agree with the printed numbers? How
     similar are the rankings by AURC and AUGRC? Which numbers can be computed from other numbers?
@@ -39,10 +39,10 @@ def study_published() -> StudyResult:
 
     Notes
     -----
-    The study is deterministic, has no options, and uses only the packaged tables. Ranks are minimum
-    ranks, as in the papers. Rounded numbers may be tied although the original numbers differ. A
-    printed rank is possible if some order of these tied numbers leads to this rank. The study takes
-    less than a second.
+    The study has no options and uses only packaged tables, so its result is always the same. Tied
+    methods share the lowest of their ranks, as in the papers. Rounded numbers may be tied even if
+    the original numbers are different. A published rank is possible if some order of the tied
+    methods yields this rank. The study takes less than a second.
 
     References
     ----------
@@ -137,7 +137,7 @@ def study_published() -> StudyResult:
 
 
 def _table_label(entry: PublishedTable) -> str:
-    """Return a label with the first author and the number of a table."""
+    """Return a label that consists of the first author and the table number."""
     if not entry.number:
         return entry.title
     first_author = entry.cited.partition(" ")[0]
@@ -149,7 +149,7 @@ _KEYS: Final = ("table", "against", "part", "classifier", "dataset", "study", "m
 
 
 def _long_rows(check: str, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Convert the rows of a check to rows with one computed number each."""
+    """Convert the rows of a check to rows with a single computed number each."""
     for row in rows:
         keys = {"check": check, **{key: row.get(key, "") for key in _KEYS}}
         for quantity, value in row.items():
@@ -159,7 +159,7 @@ def _long_rows(check: str, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 # ------------------------------------------------------------------------------- summaries
 def _summarize_ranks(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Add up the counts over the columns for each pair of tables and part."""
+    """Sum the counts over the columns for each pair of tables and part."""
     counts = ("printed", "equal_as_printed", "ranks", "equal", "possible", "pairs", "reversed")
     for (table_name, against, part), group in group_rows(rows, "table", "against", "part").items():
         yield {
@@ -172,7 +172,7 @@ def _summarize_ranks(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 
 def _rank_changes(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yield Kendall's tau for each data set and study, with separate and common settings."""
+    """Yield Kendall's tau for each data set and study, for both selections of settings."""
     separate, common = group_rows(rows, "part").values()
     tau_with_common = {(row["dataset"], row["study"]): row["tau"] for row in common}
     columns = ("dataset", "study", "tau", "pairs", "reversed", "best_by_AURC", "best_by_AUGRC")
@@ -203,7 +203,7 @@ def _share_within(differences: Sequence[float], tolerance: float) -> float:
 
 
 def _summarize_areas(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Summarize the differences for each kind of study and for all studies."""
+    """Summarize the differences for each kind of study and over all studies."""
     rows_by_kind: dict[str, list[Row]] = {}
     for row in rows:
         kind = row["study"].partition(":")[0]
@@ -238,7 +238,7 @@ def _summarize_repeated(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 
 def _list_tables() -> Iterator[dict[str, Any]]:
-    """Yield a description of each published table."""
+    """Yield a row that describes each published table."""
     for name, entry in tables().items():
         cells = table(name)
         yield {
@@ -254,7 +254,7 @@ def _list_tables() -> Iterator[dict[str, Any]]:
 
 # --------------------------------------------------------------------------------- figures
 def _figures(metric_ranks: Sequence[Row], areas: Sequence[Row]) -> dict[str, Any]:
-    """Plot Kendall's tau by both selections, and computed against printed AUGRCs."""
+    """Plot Kendall's tau for both selections, and the computed against the published AUGRCs."""
     separate, common = group_rows(metric_ranks, "part").values()
     tau_with_common = {(row["dataset"], row["study"]): row["tau"] for row in common}
     tau_pairs = tuple(
@@ -294,7 +294,7 @@ def _figures(metric_ranks: Sequence[Row], areas: Sequence[Row]) -> dict[str, Any
 
 # ------------------------------------------------------------------------------ conclusions
 def _notes(metric_ranks: Sequence[Row]) -> Iterator[str | Note]:
-    """Yield notes about rounding, invalid ranks and the computation of Kendall's tau."""
+    """Yield notes about rounding, impossible ranks and Kendall's tau."""
     yield (
         "Printed values are rounded. Two printed values count as equal if they differ by at most "
         "one unit of the last digit."
@@ -352,7 +352,7 @@ def _conclusions(
 
 
 def _explain_printed_ranks(rank_summary: Sequence[Row], ranks: Sequence[Row]) -> Iterator[str]:
-    """Explain printed ranks that differ because two tables contain different methods."""
+    """Explain differences between published ranks by methods that are missing in one table."""
     unmatched_by_tables = {(row["table"], row["against"]): row["unmatched"] for row in ranks}
     sentences = []
     for row in rank_summary:
@@ -378,7 +378,7 @@ def _equal_ranks(row: Row) -> str:
 
 
 def _conclude_metric_ranks(metric_ranks: Sequence[Row]) -> Iterator[str]:
-    """Report the similarity of the rankings by AURC and by AUGRC for each selection."""
+    """Report the similarity of the rankings by AURC and AUGRC for each selection of settings."""
     for part, group in group_rows(metric_ranks, "part").items():
         lowest = min(group, key=lambda row: row["tau"])
         n_different_best = sum(row["best_by_AURC"] != row["best_by_AUGRC"] for row in group)

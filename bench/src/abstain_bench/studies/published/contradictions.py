@@ -1,4 +1,4 @@
-"""Find printed numbers that are impossible or contradict other printed numbers."""
+"""Find published numbers that are impossible or contradict other published numbers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
@@ -30,7 +30,7 @@ _FINETUNED: Final = "population_aurc_table_1"
 
 
 def find_contradictions() -> Iterator[dict[str, Any]]:
-    """Yield a row for each contradiction between printed numbers."""
+    """Yield a row for each contradiction between published numbers."""
     yield from _missing_table_numbers()
     yield from _numbers_of_other_runs()
     yield from _rewards_outside_grid()
@@ -43,14 +43,14 @@ def find_contradictions() -> Iterator[dict[str, Any]]:
 
 
 def _contradiction(name: str, location: str, cells: int, finding: str) -> dict[str, Any]:
-    """Return a row about cells of a table that contradict other printed numbers."""
+    """Return a row about table cells that contradict other published numbers."""
     source = tables()[name].source
     return {"source": source, "location": location, "cells": cells, "finding": finding}
 
 
 # --------------------------------------------------------------------------------- FD-Shifts
 def _missing_table_numbers() -> Iterator[dict[str, Any]]:
-    """Find missing table numbers in each paper."""
+    """Find gaps in the numbering of the tables of each paper."""
     for _, paper_tables in groupby(tables().values(), key=lambda entry: entry.paper):
         by_number = {int(entry.number): entry for entry in paper_tables if entry.number.isdigit()}
         for number in range(1, max(by_number, default=0)):
@@ -66,7 +66,7 @@ def _missing_table_numbers() -> Iterator[dict[str, Any]]:
 
 
 def _numbers_of_other_runs() -> Iterator[dict[str, Any]]:
-    """Find numbers that differ between two tables for the same classifier and data set."""
+    """Find numbers that differ between two tables although classifier and data set are the same."""
     different = [row for row in compare_repeated_numbers() if not row["same"]]
     groups = group_rows(different, "table", "classifier", "dataset")
     for (name, classifier, dataset), group in groups.items():
@@ -81,7 +81,7 @@ def _numbers_of_other_runs() -> Iterator[dict[str, Any]]:
 
 
 def _rewards_outside_grid() -> Iterator[dict[str, Any]]:
-    """Find selected rewards that are not in the search grid that the text describes."""
+    """Find selected rewards that are outside the search grid stated in the text."""
     grids = [cell for cell in table("settings") if cell["setting"].startswith("reward grid")]
     for cell in table(_REWARDS):
         if cell["setting"] != "reward":
@@ -100,7 +100,7 @@ def _rewards_outside_grid() -> Iterator[dict[str, Any]]:
 
 
 def _misquoted_calibration_errors() -> Iterator[dict[str, Any]]:
-    """Find calibration errors in the text that differ from the calibration table."""
+    """Find calibration errors in the text that differ from those in the table."""
     # Quotes in the table "settings" begin with the abbreviation of the metric, such as "ECE".
     title = table(_CALIBRATION)[0]["printed_metric"]
     abbreviation = "".join(word[0] for word in title.split())
@@ -121,9 +121,9 @@ def _misquoted_calibration_errors() -> Iterator[dict[str, Any]]:
 
 # ------------------------------------------------------------------------------------- AUGRC
 def _swapped_columns() -> Iterator[dict[str, Any]]:
-    """Find data sets with swapped columns of new classes.
+    """Find data sets whose columns of new-class results are swapped.
 
-    Their ranks agree with the ranks in the other paper if the columns are permuted.
+    If these columns are swapped, the ranks agree with those in the other paper.
     """
     ranks, _ = next(iter(ranks_by_selection().values()))
     other_ranks = table_columns(OTHER_PAPER_RANKS)
@@ -158,14 +158,14 @@ def _class_labels(columns: Iterable[PrintedColumn]) -> str:
 def _count_column_reversals(
     ranks: Columns, column: PrintedColumn, other_ranks: Columns, other_column: PrintedColumn
 ) -> int:
-    """Count the pairs of methods with opposite orders in two columns."""
+    """Count the pairs of methods whose order differs between two columns."""
     ((_, pairs),) = paired_columns({other_column: ranks[column]}, other_ranks)
     n_reversed, _ = count_reversals(pairs)
     return n_reversed
 
 
 def _unmatched_methods() -> Iterator[dict[str, Any]]:
-    """Find methods that are in only one of two tables with the same networks."""
+    """Find methods that only one of two tables about the same networks contains."""
     rank_methods = {cell["printed"] for cell in table(TWO_METRIC_RANKS)}
     number_methods = {cell["printed"] for cell in table(SECOND_METRIC_NUMBERS)}
     only_ranks = sorted(rank_methods - number_methods)
@@ -181,13 +181,13 @@ def _unmatched_methods() -> Iterator[dict[str, Any]]:
 
 # -------------------------------------------------------------------------------- fine-tuning
 def _finetuning_columns() -> Iterator[tuple[str, dict[str, Fact]]]:
-    """Yield the title and the cells by objective for each column of the fine-tuning table."""
+    """Yield the title of each column of the fine-tuning table, and its cells by objective."""
     for (network, dataset), cells in group_rows(table(_FINETUNED), "classifier", "dataset").items():
         yield f"{dataset}, {network}", {cell["printed"]: cell for cell in cells}
 
 
 def _missing_objectives() -> Iterator[dict[str, Any]]:
-    """Find objectives without a number in a column of the fine-tuning table."""
+    """Find objectives whose numbers are missing in a column of the fine-tuning table."""
     objectives = unique_values(table(_FINETUNED), "printed")
     for title, cells in _finetuning_columns():
         missing = [name for name in objectives if name not in cells]
@@ -197,7 +197,7 @@ def _missing_objectives() -> Iterator[dict[str, Any]]:
 
 
 def _duplicate_results() -> Iterator[dict[str, Any]]:
-    """Find pairs of objectives with equal means and equal standard deviations."""
+    """Find pairs of objectives with identical means and standard deviations."""
     for title, cells in _finetuning_columns():
         previous_by_result: dict[tuple[str, str], str] = {}
         for name, cell in cells.items():
@@ -212,7 +212,7 @@ def _duplicate_results() -> Iterator[dict[str, Any]]:
 
 
 def _insignificant_gains() -> Iterator[dict[str, Any]]:
-    """Find columns in which no objective improves the first by its standard deviation."""
+    """Find columns in which no objective is better than the first by more than one SD."""
     for title, cells in _finetuning_columns():
         baseline, *others = cells.values()
         factor = float(baseline["factor"])
@@ -227,7 +227,7 @@ def _insignificant_gains() -> Iterator[dict[str, Any]]:
 
 
 def _table_numbers(names: Iterable[str]) -> str:
-    """Format the numbers of tables, such as "tables 1, 3"."""
+    """Format table numbers as text, such as "tables 1, 3"."""
     numbers = sorted({int(tables()[name].number) for name in names})
     noun = "tables" if len(numbers) > 1 else "table"
     return f"{noun} {', '.join(map(str, numbers))}"
@@ -250,7 +250,7 @@ def lines_by_threshold(name: str) -> dict[str, Line]:
 
 
 def find_impossible_numbers() -> Iterator[dict[str, Any]]:
-    """Yield impossible table rows, and numbers in the text that differ from the tables."""
+    """Yield impossible rows of tables, and numbers in the text that differ from the tables."""
     rules = {
         "CWSA is above coverage x CWSA+, which is impossible": is_above_bound,
         "no count of correct answers gives the selective accuracy": _is_no_proportion,
@@ -270,7 +270,7 @@ def find_impossible_numbers() -> Iterator[dict[str, Any]]:
 
 
 def is_above_bound(line: Line) -> bool:
-    """Return whether CWSA exceeds coverage x CWSA+ by more than the rounding error."""
+    """Return whether CWSA exceeds coverage x CWSA+, allowing for rounding."""
     lowest_cwsa = line["CWSA"]["number"] - _unit(line["CWSA"])
     highest_cwsa_plus = line["CWSA+"]["number"] + _unit(line["CWSA+"])
     highest_coverage = line["Coverage"]["number"] + _unit(line["Coverage"])
@@ -278,7 +278,7 @@ def is_above_bound(line: Line) -> bool:
 
 
 def _is_no_proportion(line: Line) -> bool:
-    """Return whether no number of correct samples leads to the printed selective accuracy."""
+    """Return whether the selective accuracy is impossible for any number of correct samples."""
     accuracy = line["Sel. Accuracy"]
     coverage = line["Coverage"]
     n_samples = int(coverage["dataset"].partition("n = ")[2].partition(",")[0])
@@ -291,14 +291,14 @@ def _is_no_proportion(line: Line) -> bool:
 
 
 def _unit(cell: Fact) -> float:
-    """Return a unit of the last printed digit, slightly increased to allow for rounding errors."""
+    """Return one unit of the last printed digit, plus a small tolerance."""
     exponent = Decimal(cell["value"]).as_tuple().exponent
     return 1.0000001 * 10.0 ** int(exponent)
 
 
 # ------------------------------------------------------------------------------------- prose
 def _unsupported_prose() -> Iterator[dict[str, Any]]:
-    """Yield the numbers in the text that the table of the same model does not contain."""
+    """Yield numbers in the text that are not found in the table of the same model."""
     table_by_model = {table(name)[0]["model"]: name for name in CWSA_TABLES}
     for quote in table(_PROSE):
         name = table_by_model.get(quote["model"])
@@ -316,7 +316,7 @@ def _unsupported_prose() -> Iterator[dict[str, Any]]:
 
 
 def _quoted_cells(name: str, quote: Fact) -> list[Fact]:
-    """Return the table cells to which a number in the text may refer."""
+    """Return the table cells that a number in the text may refer to."""
     cells = [cell for cell in table(name) if cell["metric"] == quote["metric"]]
     if quote["threshold"] == "highest":
         return cells[-1:]
@@ -329,7 +329,7 @@ def _quoted_cells(name: str, quote: Fact) -> list[Fact]:
 
 
 def _is_consistent(quote: Fact, cell: Fact, cells: list[Fact]) -> bool:
-    """Return whether one of `cells` agrees with a number in the text to the printed digits."""
+    """Return whether any of `cells` equals a number in the text after rounding."""
     qualifier = quote["qualifier"]
     if qualifier == "above":
         return bool(cell["number"] > quote["number"])

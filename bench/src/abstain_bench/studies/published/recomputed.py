@@ -1,4 +1,4 @@
-"""Recompute printed ranks and numbers from other printed numbers."""
+"""Recompute published ranks and numbers from other published numbers."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from abstain_bench.studies._display import unique_values
 
 
 class PrintedColumn(NamedTuple):
-    """Classifier, data set and study of a column of a table."""
+    """Classifier, data set and study that identify a table column."""
 
     classifier: str
     dataset: str
@@ -40,23 +40,26 @@ def group_by_column(cells: Iterable[Fact]) -> Columns:
 
 
 def table_columns(name: str, block: str = "") -> Columns:
-    """Return the columns of a block of a table. An empty name selects cells without a block."""
+    """Return the columns in one block of a table.
+
+    If the name is empty, cells that are not in a block are selected.
+    """
     return group_by_column(cell for cell in table(name) if cell["block"] == block)
 
 
 def loss_sign(name: str) -> float:
-    """Return the sign of the numbers of a table, -1 if higher numbers are better."""
+    """Return the sign of the metric in a table, which is -1 if higher values are better."""
     return 1.0 if METRICS[table(name)[0]["metric"]].lower_is_better else -1.0
 
 
 def min_ranks(numbers: Mapping[str, float]) -> dict[str, int]:
-    """Rank numbers in ascending order. Tied numbers have the lowest rank of the tie."""
+    """Rank numbers in ascending order. Tied methods share the lowest of their ranks."""
     ranks = ranking.ranks(list(numbers.values()), lower_is_better=True, ties="min")
     return dict(zip(numbers, map(int, ranks), strict=True))
 
 
 def max_ranks(numbers: Mapping[str, float]) -> dict[str, int]:
-    """Rank numbers in ascending order. Tied numbers have the highest rank of the tie."""
+    """Rank numbers in ascending order. Tied methods share the highest of their ranks."""
     reversed_ranks = min_ranks({name: -number for name, number in numbers.items()})
     return {name: len(numbers) + 1 - rank for name, rank in reversed_ranks.items()}
 
@@ -64,7 +67,7 @@ def max_ranks(numbers: Mapping[str, float]) -> dict[str, int]:
 def paired_columns(
     first: Columns, second: Columns
 ) -> Iterator[tuple[PrintedColumn, list[tuple[float, float]]]]:
-    """Yield the common columns of two tables with pairs of numbers for each common method."""
+    """Yield each column that two tables share, with the numbers of each common method."""
     for column, numbers in first.items():
         second_numbers = second.get(column, {})
         pairs = [
@@ -77,12 +80,12 @@ def paired_columns(
 
 
 def count_reversals(pairs: Iterable[tuple[float, float]]) -> tuple[int, int]:
-    """Count the pairs of methods with opposite orders by two numbers.
+    """Count the pairs of methods that two metrics rank in opposite orders.
 
     Returns
     -------
     n_reversed, n_untied : int
-        Number of these pairs of methods, and number of pairs without ties.
+        Number of such pairs, and number of pairs without ties.
     """
     products = [
         (second[0] - first[0]) * (second[1] - first[1])
@@ -111,7 +114,7 @@ _RANKED_TABLES: Final = (
 
 
 def ranks_by_selection() -> dict[str, tuple[Columns, Columns]]:
-    """Return the ranks by both metrics for each criterion that selects hyperparameters."""
+    """Return the ranks by AURC and AUGRC for each metric that selects the hyperparameters."""
     cells = table(TWO_METRIC_RANKS)
     first_metric, second_metric = unique_values(cells, "metric")
     ranks = {}
@@ -126,7 +129,7 @@ def ranks_by_selection() -> dict[str, tuple[Columns, Columns]]:
 
 # --------------------------------------------------------------------------------- recomputed
 def recompute_ranks() -> Iterator[dict[str, Any]]:
-    """Rank the printed numbers of each column and compare the ranks with the printed ranks."""
+    """Compute the ranks of each column, and compare them with the published ranks."""
     for numbers_table, ranks_table, part in _RANKED_TABLES:
         printed = table_columns(ranks_table, part)
         yield from _compare_ranks(numbers_table, ranks_table, part, printed)
@@ -137,7 +140,7 @@ def recompute_ranks() -> Iterator[dict[str, Any]]:
 def _compare_ranks(
     numbers_table: str, ranks_table: str, part: str, printed_columns: Columns
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row that compares ranks for each column of a table of numbers."""
+    """Yield a row that compares the ranks of each column of a table."""
     sign = loss_sign(numbers_table)
     for column, numbers in table_columns(numbers_table).items():
         printed = printed_columns.get(column, {})
@@ -168,9 +171,10 @@ def _compare_ranks(
 
 
 def _count_equal_as_printed(ranks: Mapping[str, int], printed: Mapping[str, float]) -> int:
-    """Count the methods of a column whose rank equals the printed rank.
+    """Count the methods of a column whose computed rank equals the published rank.
 
-    If each table has one method that the other table lacks, these two methods are compared.
+    If each table has one method that the other lacks, these two methods are compared with each
+    other.
     """
     printed_name = {name: name for name in ranks}
     unmatched = _unmatched_methods(ranks, printed)
@@ -181,7 +185,7 @@ def _count_equal_as_printed(ranks: Mapping[str, int], printed: Mapping[str, floa
 
 
 def _unmatched_methods(first: Iterable[str], second: Iterable[str]) -> tuple[str, str] | None:
-    """Return the methods that only one of two tables has, if there is one for each table."""
+    """Return the two methods that are each missing in one table, if there is one for each table."""
     only_first = set(first) - set(second)
     only_second = set(second) - set(first)
     if len(only_first) == len(only_second) == 1:
@@ -190,7 +194,7 @@ def _unmatched_methods(first: Iterable[str], second: Iterable[str]) -> tuple[str
 
 
 def compare_papers() -> Iterator[dict[str, Any]]:
-    """Compare the ranks of two papers by the same metric."""
+    """Compare the published ranks of two papers for the same metric."""
     for part, (first, _) in ranks_by_selection().items():
         for column, pairs in paired_columns(first, table_columns(OTHER_PAPER_RANKS)):
             n_reversed, n_pairs = count_reversals(pairs)
@@ -199,7 +203,7 @@ def compare_papers() -> Iterator[dict[str, Any]]:
 
 
 def invalid_rank_columns() -> list[tuple[str, str, PrintedColumn]]:
-    """Return the columns of printed ranks that are not the minimum ranks of any numbers."""
+    """Return the columns whose published ranks cannot be the ranks of any set of numbers."""
     rank_tables = [(OTHER_PAPER_RANKS, "", table_columns(OTHER_PAPER_RANKS))]
     blocks = unique_values(table(_AUROC_RANKS), "block")
     rank_tables += [(_AUROC_RANKS, block, table_columns(_AUROC_RANKS, block)) for block in blocks]
@@ -215,7 +219,7 @@ def invalid_rank_columns() -> list[tuple[str, str, PrintedColumn]]:
 
 # ------------------------------------------------------------------------------- two metrics
 def compare_metrics() -> Iterator[dict[str, Any]]:
-    """Compare the ranks by both metrics for each data set and study."""
+    """Compare the ranks by AURC and AUGRC for each data set and study."""
     for part, (first, second) in ranks_by_selection().items():
         for column, pairs in paired_columns(first, second):
             n_reversed, n_pairs = count_reversals(pairs)
@@ -261,7 +265,7 @@ _OTHER_AUTHORS: Final = "et al."
 
 
 def recompute_areas() -> Iterator[dict[str, Any]]:
-    """Compute the AUGRCs of one paper from the accuracies and AUROCs of the other paper."""
+    """Compute AUGRCs of one paper from accuracies and AUROCs of the other paper."""
     accuracy = table_columns(ACCURACY_TABLE)
     auroc = table_columns(AUROC_TABLE)
     for column, printed in table_columns(SECOND_METRIC_NUMBERS).items():
@@ -279,9 +283,10 @@ def recompute_areas() -> Iterator[dict[str, Any]]:
 
 
 def recompute_accuracies() -> Iterator[dict[str, Any]]:
-    """Compute the accuracy with new classes from the i.i.d. accuracy and numbers of images.
+    """Compute the accuracy with new classes from the accuracy without shift and image counts.
 
-    Studies of new classes contain the correct predictions of known classes and the new classes.
+    Studies of new classes contain all images of new classes and the correctly predicted images of
+    known classes.
     """
     n_tested = _counts_by_dataset("fd_shifts_table_3", "n_iid_test")
     n_new_images = _counts_by_dataset("settings", "images when it serves as new classes")
@@ -303,7 +308,7 @@ def recompute_accuracies() -> Iterator[dict[str, Any]]:
 
 
 def compare_repeated_numbers() -> Iterator[dict[str, Any]]:
-    """Compare numbers that are printed in two tables."""
+    """Compare numbers that two tables have in common."""
     large_cells = {_cell_key(cell): cell for name in _LARGE_TABLES for cell in table(name)}
     for name, blocks in _REPEATING_TABLES:
         for cell in table(name):
@@ -324,13 +329,13 @@ def compare_repeated_numbers() -> Iterator[dict[str, Any]]:
 
 
 def _unit(*cells: Fact) -> Decimal:
-    """Return a unit of the last printed digit of the cell with the fewest decimals."""
+    """Return one unit of the last digit of the number with the fewest decimals."""
     exponents = [Decimal(cell["value"]).as_tuple().exponent for cell in cells]
     return Decimal(10) ** max(exponent for exponent in exponents if isinstance(exponent, int))
 
 
 def _cell_key(cell: Fact) -> tuple[str, ...]:
-    """Return the values that identify a number in all tables."""
+    """Return the values that identify the same number in different tables."""
     return tuple(cell[key] for key in ("classifier", "dataset", "study", "method", "metric"))
 
 

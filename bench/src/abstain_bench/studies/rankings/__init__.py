@@ -1,4 +1,4 @@
-"""Compare the rankings of methods by AURC and by AUGRC."""
+"""Compare the rankings of methods by AURC and AUGRC."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -66,7 +66,7 @@ def study_rankings(
     out: str | Path | None = None,
     on_outcome: "OnOutcome | None" = None,
 ) -> StudyResult:
-    """Rank methods by AURC and by AUGRC and analyze the differences.
+    """Rank methods by AURC and by AUGRC, and analyze the differences.
 
     The study answers the questions: do both metrics rank the methods of a benchmark differently,
     are the differences significant, and which failures cause the differences?
@@ -74,15 +74,15 @@ def study_rankings(
     Parameters
     ----------
     runs : str or Path, optional
-        Folder of a benchmark (`abstain benchmark run`). By default, the study simulates methods
-        with known true areas.
+        Folder of a benchmark (`abstain benchmark run`). By default, methods with known true areas
+        are simulated.
     published : bool, default=False
         Whether to use the ranks in table 4 of Traub et al. The result then contains no tests and no
         samples.
     methods : sequence of str, optional
         Methods of the runs. By default, all methods.
     studies : sequence of str, optional
-        Studies of the runs. By default, the studies of the main table.
+        Studies of the runs. The default is the studies of the main table.
     bootstrap : int, default=500
         Number of resamples of each test set, at least 2.
     level : float, default=0.95
@@ -94,7 +94,7 @@ def study_rankings(
     rng : int, Generator or None, default=0
         Seed or generator of all random numbers; None for fresh entropy.
     out : str or Path, optional
-        Folder in which the results of each study are stored. An interrupted run continues with the
+        Folder in which the results of each study are stored. An interrupted run is resumed from the
         stored results. By default, results are not stored.
     on_outcome : callable, optional
         Function that is called at the beginning (with status "begun") and at the end of each study
@@ -108,13 +108,13 @@ def study_rankings(
         ranks), "disagreements" (pairs that the metrics rank in opposite orders), "violations"
         (strongest violations of R2), "failures" (samples that cause the violations) and "pairs"
         (all pairs of methods); figures "changes", "rankings", "significance", "maps-published",
-        "maps-paired" and "curves". For runs, the result also contains the table "settings" and the
-        figure "failures" with images.
+        "maps-paired" and "curves". If runs are evaluated, the result also contains the table
+        "settings" and the figure "failures" with images.
 
     Raises
     ------
     InputError
-        If an option is out of range, or if no run was tested.
+        If an option is out of range or no run was tested.
     UnknownNameError
         If a method or a study does not exist.
     FileFormatError
@@ -122,10 +122,10 @@ def study_rankings(
 
     Notes
     -----
-    Values are means over the networks of a method. All methods and networks use the same resamples
-    of the test set. Settings are selected on validation data, either separately by each metric or
-    by AUGRC for both metrics. The simulation takes 4 s. For runs, the study resamples each test set
-    once, or twice if the metrics select different settings.
+    Metrics are averaged over the networks of a method. The same bootstrap resamples of the test set
+    are used for all methods and networks. Settings are selected on the validation data, either by
+    each metric separately or by AUGRC for both metrics. The simulation takes 4 s. For runs, each
+    test set is resampled once, or twice if the two metrics select different settings.
 
     References
     ----------
@@ -248,7 +248,7 @@ class _Options:
 
 
 def _check_size(n: int) -> int:
-    """Check that the number of simulated samples is large enough."""
+    """Raise an error if the number of simulated samples is too small."""
     size = checks.positive_int(n, "n")
     if size < _MIN_SAMPLES:
         raise InputError(f"`n` must be at least {_MIN_SAMPLES}, so that methods differ; got {size}")
@@ -256,7 +256,7 @@ def _check_size(n: int) -> int:
 
 
 def _rank_published() -> StudyResult:
-    """Compare the printed ranks by both metrics."""
+    """Compare the published ranks by AURC and AUGRC."""
     rows = printed_rank_rows()
     changes = list(printed_changes(rows))
     separate, common = unique_values(rows, "selection")
@@ -289,7 +289,7 @@ def _open_folder(
     studies: Sequence[str] | None,
     options: _Options,
 ) -> "RankedFolder":
-    """Read a folder of runs and select its methods and studies."""
+    """Read a folder of runs, and select its methods and studies."""
     from abstain.evaluation.comparison import Plan
     from abstain_bench.runs.store import Store
     from abstain_bench.studies.rankings.folder import RankedFolder
@@ -310,7 +310,7 @@ def _rank_folder(
     out: Path | None,
     on_outcome: "OnOutcome | None",
 ) -> list[dict[str, Any]]:
-    """Return the tables of each study of the runs, with one job per study."""
+    """Compute the tables of each study, with one job per study."""
     from abstain_bench.studies._jobs import StudyJobs
 
     def rank_study(study: str) -> Mapping[str, Any]:
@@ -335,7 +335,7 @@ def _rank_folder(
 def _result_fields(
     study_tables: Sequence[Mapping[str, Any]], folder: "RankedFolder | None", options: _Options
 ) -> dict[str, Any]:
-    """Create tables, figures, notes and conclusions as the fields of a `StudyResult`."""
+    """Create tables, figures, notes and conclusions, which are fields of `StudyResult`."""
     joined = join_tables(study_tables)
     if not joined["changes"]:
         raise InputError(
@@ -369,7 +369,7 @@ def _result_fields(
 
 
 def _figures(tables: Mapping[str, Sequence[Row]], level: float) -> dict[str, Any]:
-    """Create the figures, most of them for the last selection of settings."""
+    """Create the figures, most of which use the last selection of settings."""
     selections = unique_values(tables["results"], "selection")
     selection = selections[-1]
     rows = [row for row in tables["results"] if row["selection"] == selection]
@@ -395,7 +395,7 @@ def _figures(tables: Mapping[str, Sequence[Row]], level: float) -> dict[str, Any
 
 
 def _study_with_most_significant_pairs(tests: Sequence[Row]) -> str:
-    """Return the study with the largest number of significant pairs by the paired test."""
+    """Return the study with the most significant pairs according to the paired test."""
     n_significant: dict[str, int] = {}
     for study, rows in group_rows(tests, "study").items():
         n_significant[study] = sum(row["significant"] for row in rows if row["test"] == PAIRED)

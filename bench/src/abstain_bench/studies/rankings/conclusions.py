@@ -1,4 +1,4 @@
-"""Create the figures and conclusions of the study, and read the ranks of Traub et al."""
+"""Create the figures and conclusions of the study, and read the published ranks."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
@@ -35,7 +35,7 @@ N_CHANGES_IN_TEXT: Final = 5
 
 
 def printed_rank_rows() -> list[dict[str, Any]]:
-    """Return a row with the printed ranks for each selection, study and method."""
+    """Return a row with the published ranks for each selection, study and method."""
     ranks: dict[tuple[str, str, str], dict[str, float]] = {}
     for cell in table(_TABLE):
         study = f"{cell['dataset']} {cell['study']}"
@@ -73,7 +73,7 @@ _VALIDITY: Final = {UNADJUSTED: "as published, not valid", PAIRED: "valid"}
 
 
 def changes_figure(rows: Sequence[Row], selection: str) -> RankChangesDisplay:
-    """Plot the ranks of all methods in all studies by both metrics."""
+    """Plot the ranks of all methods by AURC and AUGRC in all studies."""
     selected = [row for row in rows if row["selection"] == selection]
     mean_ranks = {
         method: sum(row[f"{SECOND_METRIC.name}_rank"] for row in group) / len(group)
@@ -96,9 +96,9 @@ def changes_figure(rows: Sequence[Row], selection: str) -> RankChangesDisplay:
 
 
 def rankings_figure(rows: Sequence[Row]) -> RankingChangesDisplay:
-    """Plot the ranks of the best methods by both metrics, with a panel for each study.
+    """Plot the ranks of the best methods by AURC and AUGRC, with a panel per study.
 
-    The ranks are those over the resamples, if all rows contain them.
+    If all rows contain mean ranks over resamples, these are plotted.
     """
     has_resamples = all(
         f"{metric}_resampled_rank" in row for row in rows for metric in METRIC_NAMES
@@ -118,7 +118,7 @@ def rankings_figure(rows: Sequence[Row]) -> RankingChangesDisplay:
 
 
 def _restriction(groups: Iterable[Sequence[Row]]) -> str:
-    """Return a text about omitted methods, or an empty text."""
+    """Return text about omitted methods, or an empty string."""
     n_methods = max(map(len, groups), default=0)
     if n_methods <= _MAX_PANEL_METHODS:
         return ""
@@ -128,7 +128,7 @@ def _restriction(groups: Iterable[Sequence[Row]]) -> str:
 def study_maps_figure(
     rows: Sequence[Row], pairs: Sequence[Row], study: str, level: float
 ) -> SignificanceMapsDisplay | None:
-    """Plot the significant pairs in a study for each combination of metric and test."""
+    """Plot the significant pairs in one study for each combination of metric and test."""
     study_rows = [row for row in rows if row["study"] == study]
     maps = {}
     for metric in (FIRST_METRIC, SECOND_METRIC):
@@ -150,7 +150,7 @@ def study_maps_figure(
 def all_maps_figure(
     rows: Sequence[Row], pairs: Sequence[Row], test: str, level: float
 ) -> SignificanceMapsDisplay | None:
-    """Plot the significant pairs by a test for each combination of study and metric."""
+    """Plot the significant pairs by one test for each combination of study and metric."""
     rows_by_study = group_rows(rows, "study")
     maps = {}
     for study, study_rows in rows_by_study.items():
@@ -177,9 +177,9 @@ def _significance_map(
     level: float,
     max_methods: int,
 ) -> SignificanceMapDisplay | None:
-    """Plot the significant pairs in a study by a metric and a test, or return None without pairs.
+    """Plot the significant pairs in a study by one metric and one test, if there are any.
 
-    The map contains the best methods by AUGRC, sorted by the metric.
+    The best methods by AUGRC are shown, sorted by the given metric.
     """
     best = sorted(rows, key=lambda row: row[SECOND_METRIC.name])[:max_methods]
     methods = [row["method"] for row in sorted(best, key=lambda row: row[metric])]
@@ -209,7 +209,7 @@ def _significance_map(
 
 
 def curves_figure(curves: Sequence[Row]) -> SeriesDisplay:
-    """Plot the selective and the generalized risk of a better and a worse method."""
+    """Plot the selective and generalized risks of two methods that the metrics rank differently."""
     series = []
     for row in curves:
         coverage = np.array(row["coverage"])
@@ -239,7 +239,7 @@ _MAX_LISTED = 5
 
 
 def conclude(tables: Mapping[str, Sequence[Row]], resamples: int) -> Iterator[str]:
-    """Yield conclusions about the last selection of settings."""
+    """Yield conclusions for the last selection of settings."""
     selection = tables["changes"][-1]["selection"]
 
     def selected(name: str) -> list[Row]:
@@ -258,7 +258,7 @@ def conclude(tables: Mapping[str, Sequence[Row]], resamples: int) -> Iterator[st
 
 
 def conclude_selections(rows: Sequence[Row]) -> str:
-    """Report the numbers of rank changes for each selection of settings."""
+    """Report the number of rank changes for each selection of settings."""
     groups = group_rows(rows, "selection")
     texts = []
     for selection, group in groups.items():
@@ -285,7 +285,7 @@ def _conclude_changes(rows: Sequence[Row]) -> str:
 
 
 def _conclude_swaps(rows: Sequence[Row]) -> Iterator[str]:
-    """Report the number of swaps that are significant by both metrics."""
+    """Report how many swapped pairs are significantly different by both metrics."""
     if any("significant_swaps" not in row for row in rows):
         return
     n_swaps = total(rows, "swaps")
@@ -303,7 +303,7 @@ def _conclude_swaps(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _conclude_tests(rows: Sequence[Row], resamples: int) -> Iterator[str]:
-    """Report the numbers of significant pairs and, if known, of false positives of each test."""
+    """Report the number of significant pairs and, if the truth is known, of false positives."""
     rows_by_test: dict[str, list[Row]] = {UNADJUSTED: [], ADJUSTED: [], PAIRED: []}
     rows_by_test |= group_rows(rows, "test")
     significant = {test: total(group, "significant") for test, group in rows_by_test.items()}
@@ -328,7 +328,7 @@ def _conclude_tests(rows: Sequence[Row], resamples: int) -> Iterator[str]:
 
 
 def _conclude_violations(rows: Sequence[Row]) -> str:
-    """Report the numbers of disagreements, violations of R2 and responsible failures."""
+    """Report the number of disagreements, of violations of R2, and of failures that cause them."""
     violations = [row for row in rows if row["violates_R2"]]
     conclusion = (
         f"The metrics rank {counted(len(rows), 'pair')} of methods of the same networks in "
@@ -346,7 +346,7 @@ def _conclude_violations(rows: Sequence[Row]) -> str:
 
 
 def _explain_same_failures(rows: Sequence[Row]) -> Iterator[str]:
-    """Explain why disagreements of methods with the same failures violate R2."""
+    """Explain why disagreements between methods with identical failures violate R2."""
     n_same = sum(row["same_failures"] for row in rows)
     if n_same:
         yield (
@@ -358,7 +358,7 @@ def _explain_same_failures(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def conclude_neighbors(rows: Sequence[Row]) -> Iterator[str]:
-    """Report how often the test of the literature contradicts adjacent mean ranks."""
+    """Report how often the test used in the literature contradicts adjacent mean ranks."""
     if rows:
         yield (
             f"In {total(rows, 'contradicts_rank')} of {counted(len(rows), 'pair')} of methods "
@@ -369,7 +369,7 @@ def conclude_neighbors(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def conclude_printed_top(rows: Sequence[Row], selection: str) -> str:
-    """Compare the changes of the first three methods with the text of the paper."""
+    """Compare the changes among the first three methods with the text of the paper."""
     iid_rows = [row for row in rows if row["selection"] == selection and row["study"].endswith(IID)]
     changed = [row["study"].removesuffix(IID) for row in iid_rows if row["top_3_changes"]]
     return (
@@ -382,7 +382,7 @@ def conclude_printed_top(rows: Sequence[Row], selection: str) -> str:
 
 
 def _conclude_settings(settings: Sequence[Row], changes: Sequence[Row]) -> str:
-    """Report the methods for which the metrics select different settings."""
+    """Report for which methods AURC and AUGRC select different settings."""
     if not settings:
         return "Both metrics select the same settings on validation data for every method."
     counts = " and ".join(
@@ -397,7 +397,7 @@ def _conclude_settings(settings: Sequence[Row], changes: Sequence[Row]) -> str:
 
 
 def conclude_true_ranks(rows: Sequence[Row]) -> Iterator[str]:
-    """Compare the ranks with the true ranks, if the true ranks are known."""
+    """Compare the ranks with the true ranks if these are known."""
     first = f"{FIRST_METRIC.name}_true_rank"
     second = f"{SECOND_METRIC.name}_true_rank"
     if not rows or first not in rows[0]:

@@ -1,4 +1,4 @@
-"""Compare the methods of a folder of benchmark runs by two metrics."""
+"""Compare the methods in a folder of benchmark runs by two metrics."""
 
 import hashlib
 import json
@@ -52,7 +52,7 @@ ImageRequest = tuple[str, int, str, str]
 
 @dataclass(frozen=True, eq=False)
 class RankedFolder:
-    """Rank the methods of a folder of runs by two metrics."""
+    """Ranks the methods in a folder of runs by two metrics."""
 
     store: Store
     plan: Plan
@@ -64,7 +64,7 @@ class RankedFolder:
 
     @cached_property
     def studies(self) -> dict[str, Study]:
-        """Requested studies by name, or the studies of the main table by default."""
+        """Requested studies by name; the default is the studies of the main table."""
         names = self.study_names
         if names is None:
             names = [study.name for study in studies_of(self.store.exposures) if study.headline]
@@ -72,7 +72,7 @@ class RankedFolder:
 
     @cached_property
     def settings_by_metric(self) -> dict[str, tuple[SelectedSetting, ...]]:
-        """Settings of all methods that each metric selects on validation data."""
+        """Settings of all methods, as selected by each metric on the validation data."""
         settings = select_methods(select_settings(self.store, METRIC_NAMES), self.methods)
         return {
             metric: tuple(setting for setting in settings if setting.metric == metric)
@@ -81,7 +81,7 @@ class RankedFolder:
 
     @cached_property
     def different_settings(self) -> list[dict[str, Any]]:
-        """Rows with both selected settings of the methods for which these settings differ."""
+        """Rows about methods for which the two metrics select different settings."""
         labels: dict[str, dict[str, str]] = {}
         for metric, settings in self.settings_by_metric.items():
             for setting in settings:
@@ -95,7 +95,7 @@ class RankedFolder:
         return rows
 
     def digest(self) -> str:
-        """Compute a hash of the results of the runs, which excludes times and paths."""
+        """Compute a hash of the results of the runs, without durations and paths."""
         result_files = []
         for run in self.store.stored_runs:
             result_files += [file for file in (run.validation_file, run.test_file) if file]
@@ -113,11 +113,11 @@ class RankedFolder:
 
     # -------------------------------------------------------------------------- one study
     def rank_study(self, name: str) -> list[RankedStudies]:
-        """Rank the methods in a study with each selection of settings.
+        """Rank the methods in one study for each selection of settings.
 
-        With the common selection, both metrics use the settings that the second metric selects, and
-        therefore the same networks and resamples. If both metrics select the same settings, the
-        result contains only the common selection. The result is empty if no run has scores.
+        For the common selection, both metrics use the settings that the second metric selects, and
+        thus the same networks. If both metrics select the same settings, only the common selection
+        is evaluated. If no run has scores, the result is empty.
         """
         study = self.studies[name]
         samples = _StudyRuns(self.store, study)
@@ -144,7 +144,7 @@ class RankedFolder:
         settings: Sequence[SelectedSetting],
         metrics: Sequence[Metric],
     ) -> dict[str, Comparison]:
-        """Compare the runs by each metric, averaged over the parts of the study if it has parts."""
+        """Compare the runs by each metric, averaged over the parts of the study if it has any."""
         if samples.study.parts:
             runs_by_part = samples.load_parts(settings)
             is_headline = samples.study.headline
@@ -159,14 +159,14 @@ class RankedFolder:
         return {metric.name: comparison for metric in metrics}
 
     def _to_comparison(self, data: DataSetComparison, metrics: Sequence[Metric]) -> Comparison:
-        """Convert the comparison of one data set to a `Comparison`."""
+        """Convert the comparison on a single data set to a `Comparison`."""
         methods = data.sampled[0].methods
         tables = ComparisonTables()
         return join_tables([data], tables, self.plan, metrics=metrics, methods=methods, notes=())
 
     # -------------------------------------------------------------------------- samples
     def locate(self, study_name: str, row: int) -> tuple[str, int]:
-        """Return the exposure that contains a sample of a study, and the index in this exposure."""
+        """Return the exposure of a sample in a study, and its index within the exposure."""
         # The samples of a study are the samples of its exposures in their order.
         run = self.store.tested_runs[0]
         index = row
@@ -178,13 +178,13 @@ class RankedFolder:
         raise IndexError(f"the study {study_name!r} has no sample {row}")
 
     def with_sample_name(self, row: Row) -> dict[str, Any]:
-        """Replace the index and the label of a sample in a row by display names."""
+        """Replace the index and the label of a sample by display names."""
         exposure, index = self.locate(row["study"], int(row["sample"]))
         class_name = quoted_class(int(row["label"]), self.store.classes)
         return {**row, "sample": f"{exposure} {index}", "label": class_name}
 
     def images(self, requests: Sequence[ImageRequest]) -> tuple[list[LabeledImage], str]:
-        """Generate the requested images from the data of the task, or return a reason for none."""
+        """Create the requested images from the data of the task, or return a reason why not."""
         config = self.store.config
         task = str(configured(config, "task"))
         folder = str(configured(config, "folder"))
@@ -210,7 +210,7 @@ class RankedFolder:
 
 
 class _StudyRuns:
-    """Load the scored runs of a study."""
+    """Load the scored runs for one study."""
 
     def __init__(self, store: Store, study: Study) -> None:
         self.store = store
@@ -218,14 +218,14 @@ class _StudyRuns:
         self._scores = StoredScores(store, [study])
 
     def load_runs(self, settings: Sequence[SelectedSetting]) -> list[ScoredRun]:
-        """Return a scored run on all samples of the study for each seed with scores."""
+        """Return one scored run per seed with scores, on all samples of the study."""
         samples, runs = self._load(settings)
         if samples is None:
             return []
         return [samples.scored_run(seed, methods) for seed, methods in _group_by_seed(runs).items()]
 
     def load_parts(self, settings: Sequence[SelectedSetting]) -> list[list[ScoredRun]]:
-        """Return a scored run on each part of the study for each seed with scores."""
+        """Return one scored run per seed with scores, on each part of the study."""
         samples, runs = self._load(settings)
         if samples is None:
             return []
@@ -239,9 +239,9 @@ class _StudyRuns:
     def _load(
         self, settings: Sequence[SelectedSetting]
     ) -> tuple[StudySamples | None, _RunsByMethod]:
-        """Return the samples of the study, and the runs of methods with scores for all seeds.
+        """Return the samples of a study, and the runs of methods that have scores for all seeds.
 
-        The samples are None if there are no such methods.
+        If there are no such methods, the samples are None.
         """
         runs = select_comparable_runs(settings, self._scores, self.study).runs
         distinct_runs = {run.name: run for by_seed in runs.values() for run in by_seed.values()}
@@ -261,7 +261,7 @@ class _StudyRuns:
 
 
 def _group_by_seed(runs: _RunsByMethod) -> dict[int, dict[str, Run]]:
-    """Return the run of each method by seed, if all methods have the same seeds."""
+    """Return the runs of each method by seed, if all methods have the same seeds."""
     seeds = next(iter(runs.values()))
     return {seed: {method: by_seed[seed] for method, by_seed in runs.items()} for seed in seeds}
 
@@ -269,7 +269,10 @@ def _group_by_seed(runs: _RunsByMethod) -> dict[int, dict[str, Run]]:
 def failure_images_figure(
     folder: RankedFolder, image_rows: Sequence[Row]
 ) -> tuple[ImageGridDisplay | None, str]:
-    """Plot the images of failures. Return the figure, or None and a reason."""
+    """Plot the images of failures.
+
+    Return the figure and an empty reason, or None and the reason.
+    """
     requests = [(row["exposure"], row["index"], row["label"], row["panel"]) for row in image_rows]
     images, reason = folder.images(requests)
     if not images:

@@ -1,6 +1,6 @@
-"""Rank methods by two metrics in several studies and summarize the differences.
+"""Rank methods by AURC and AUGRC in several studies, and summarize the differences.
 
-Each metric has a `Comparison`, because the metrics may select different networks.
+Each metric has a separate `Comparison`, because it may select different networks.
 """
 
 import math
@@ -45,12 +45,12 @@ def rank_areas(values: Sequence[float], ties: Ties) -> list[float]:
 
 @dataclass(frozen=True, eq=False)
 class RankedStudies:
-    """Values and tests of methods in several studies by two metrics.
+    """Values and tests of methods in several studies, for both metrics.
 
     Attributes
     ----------
     selection : str
-        Criterion that selects settings, or empty if the methods have only one setting.
+        Metric that selects the settings, or empty if methods have only one setting.
     comparisons : mapping from str to Comparison
         Comparisons by the name of the metric.
     load_runs : mapping from str to callable
@@ -70,7 +70,7 @@ class RankedStudies:
 
     @cached_property
     def data(self) -> dict[str, Split]:
-        """Mapping from names of studies to splits for which both metrics have values."""
+        """Splits by study name, for studies in which both metrics have values."""
         first, second = METRIC_NAMES
         return {
             study_name(split): split
@@ -81,7 +81,7 @@ class RankedStudies:
         }
 
     def values(self, metric: str, data: Split) -> dict[str, float]:
-        """Return the values of a metric by method, without undefined values."""
+        """Return the value of a metric for each method, without undefined values."""
         estimates = self.comparisons[metric].estimates_of(metric, data)
         return {
             estimate.method: estimate.value
@@ -90,19 +90,19 @@ class RankedStudies:
         }
 
     def mean_ranks(self, metric: str, data: Split) -> dict[str, float]:
-        """Return the mean rank over the resamples by method, or nothing without resamples."""
+        """Return the mean rank over resamples by method, or an empty result without resamples."""
         standings = self.comparisons[metric].standings_of(
             metric, data, "bootstrap, rank then aggregate"
         )
         return {standing.method: standing.mean_rank for standing in standings}
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a row with values and ranks for each study and method."""
+        """Yield a row with the values and ranks of each method in each study."""
         for study, data in self.data.items():
             yield from self._study_rows(study, data)
 
     def _study_rows(self, study: str, data: Split) -> Iterator[dict[str, Any]]:
-        """Yield a row for each method that has values of both metrics in a study."""
+        """Yield a row for each method with defined values of both metrics in a study."""
         values = {metric: self.values(metric, data) for metric in METRIC_NAMES}
         first, second = METRIC_NAMES
         methods = [method for method in values[first] if method in values[second]]
@@ -130,7 +130,7 @@ class RankedStudies:
 
     # ----------------------------------------------------------------------------- summaries
     def changes(self) -> Iterator[dict[str, Any]]:
-        """Yield a summary of the rank changes in each study."""
+        """Yield a summary of rank changes for each study."""
         rows_by_study = group_rows(self.rows(), "study")
         for study, data in self.data.items():
             rows = rows_by_study.get(study, [])
@@ -143,7 +143,7 @@ class RankedStudies:
             }
 
     def _count_significant_swaps(self, study: str, rows: Sequence[Row]) -> int:
-        """Count the swapped pairs that are significantly different by both metrics."""
+        """Count the swapped pairs with significant differences by both metrics."""
         significant = swapped_pairs(rows)
         for metric in METRIC_NAMES:
             significant_by_metric = {
@@ -155,7 +155,7 @@ class RankedStudies:
         return len(significant)
 
     def _tau_interval(self, data: Split) -> dict[str, float]:
-        """Return the interval of Kendall's tau as columns, or nothing if it was not computed."""
+        """Return the columns with the interval of Kendall's tau, or an empty result without one."""
         for comparison in self.comparisons.values():
             for agreement in comparison.agreements:
                 metrics = {agreement.first, agreement.second}
@@ -165,7 +165,7 @@ class RankedStudies:
 
     # ---------------------------------------------------------------------------------- tests
     def tests(self, metric: str, study: str) -> dict[str, list[PairedDifference]]:
-        """Return the paired differences in a study for each test that was computed."""
+        """Return the paired differences in a study by test."""
         comparison = self.comparisons[metric]
         data = self.data[study]
         pairs_by_test = [
@@ -188,7 +188,7 @@ class RankedStudies:
         return {test: pairs for test, pairs in tests.items() if pairs}
 
     def pair_rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a row for each pair of methods, study, metric and test."""
+        """Yield a row for each combination of method pair, study, metric and test."""
         for study, metric in product(self.data, METRIC_NAMES):
             tests = self.tests(metric, study)
             adjusted_pairs = {(pair.first, pair.second): pair for pair in tests.get(ADJUSTED, ())}
@@ -209,9 +209,9 @@ class RankedStudies:
                     }
 
     def neighbor_rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a row for each pair of methods with adjacent mean ranks.
+        """Yield a row for each pair of methods whose mean ranks are adjacent.
 
-        In the last paragraph of section 4.1, Traub et al. describe that Wilcoxon's test on the same
+        The AUGRC paper (section 4.1, last paragraph) states that Wilcoxon's test on the same
         resamples may contradict these ranks.
         """
         for study, metric in product(self.data, METRIC_NAMES):
@@ -236,7 +236,7 @@ class RankedStudies:
                 }
 
     def test_rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the number of significant pairs for each study, metric and test."""
+        """Yield the number of significant pairs for each combination of study, metric and test."""
         for study, metric in product(self.data, METRIC_NAMES):
             for test, pairs in self.tests(metric, study).items():
                 yield self._summarize_test(study, metric, test, pairs)
@@ -272,7 +272,7 @@ class RankedStudies:
 
 
 def summarize_changes(rows: Sequence[Row]) -> dict[str, Any]:
-    """Summarize the differences between the ranks by both metrics in a study."""
+    """Summarize how the ranks by AURC and AUGRC differ in one study."""
     first, second = METRIC_NAMES
     first_ranks = {row["method"]: row[f"{first}_rank"] for row in rows}
     second_ranks = {row["method"]: row[f"{second}_rank"] for row in rows}
@@ -292,7 +292,7 @@ def _top_methods(method_ranks: Mapping[str, float], n_top: int) -> set[str]:
 
 
 def swapped_pairs(rows: Sequence[Row]) -> list[frozenset[str]]:
-    """Return the pairs of methods that the metrics rank in opposite orders."""
+    """Return the pairs of methods that AURC and AUGRC rank in opposite orders."""
     first_rank, second_rank = (f"{metric}_rank" for metric in METRIC_NAMES)
     pairs = []
     for row, other in combinations(rows, 2):

@@ -1,8 +1,8 @@
-"""Simulate methods with known true AURC and AUGRC on the same samples.
+"""Simulate methods on common samples such that their true AURC and AUGRC are known.
 
-Scores of successes have the distribution N(separation, 1), and scores of usual failures N(0, 1). A
-confident failure, such as a sample with a wrong label, has a score as high as the best successes.
-All methods have the same failures, and their noise is correlated.
+The scores of successes have the distribution N(separation, 1), and the scores of ordinary failures
+N(0, 1). Some failures are confident, for example because of wrong labels; their scores are as high
+as those of the best successes. All methods fail on the same samples, and their noise is correlated.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,8 @@ class SimulatedMethod:
     Attributes
     ----------
     separation : float
-        Difference between the mean scores of successes and usual failures, in standard deviations.
+        Difference between the mean scores of successes and ordinary failures, in standard
+        deviations.
     confident_share : float
         Share of confident failures among the failures.
 
@@ -53,10 +54,10 @@ class SimulatedMethod:
     confident_share: float = 0.0
 
     def areas(self, risk: float) -> dict[str, np.float64]:
-        """Compute the true AURC and AUGRC for a failure rate, by the names of the metrics.
+        """Compute the true AURC and AUGRC for a failure rate.
 
-        For the failure rate R, the AUGRC has the closed form (1 - AUROC) R (1 - R) + R²/2. The AURC
-        is computed by Simpson's rule.
+        For failure rate R, the AUGRC is (1 - AUROC) R (1 - R) + R²/2. The AURC is integrated
+        numerically by Simpson's rule.
         """
         success_mean = self.separation
         confident_mean = self.separation + _CONFIDENT_FAILURE_SHIFT
@@ -83,7 +84,7 @@ class SimulatedMethod:
     def scores(
         self, is_failure: FloatArray, common_noise: FloatArray, rng: np.random.Generator
     ) -> FloatArray:
-        """Draw the scores of samples with given failures and given common noise."""
+        """Draw scores for samples with given failures and given shared noise."""
         method_noise = rng.standard_normal(is_failure.size)
         noise = (
             sqrt(_NOISE_CORRELATION) * common_noise + sqrt(1 - _NOISE_CORRELATION) * method_noise
@@ -150,7 +151,7 @@ def simulate_rankings(*, n: int, resamples: int, level: float, seed: int) -> lis
 
 
 def _simulate_predictions(risk: float, n: int, rng: np.random.Generator) -> Predictions:
-    """Simulate the confidences of all methods on `n` samples."""
+    """Simulate the confidence scores of all methods on `n` samples."""
     is_failure = (rng.random(n) < risk).astype(np.float64)
     common_noise = rng.standard_normal(n)
     scores = {

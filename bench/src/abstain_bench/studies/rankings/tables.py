@@ -1,8 +1,8 @@
-"""Create the tables of the study and find disagreements of the metrics.
+"""Create the tables of the study, and find disagreements between AURC and AUGRC.
 
-With the accuracy a, AUGRC = (1 - AUROC) a (1 - a) + (1 - a)²/2. Therefore a method with a higher
-accuracy and a higher AUROC has a lower AUGRC. If such a method has a higher AURC, the AURC violates
-requirement R2 of Traub et al.
+For accuracy a, AUGRC = (1 - AUROC) a (1 - a) + (1 - a)²/2. Therefore, if a method has both a higher
+accuracy and a higher AUROC, its AUGRC is lower. If its AURC is nevertheless higher, the AURC
+violates requirement R2.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,7 +62,7 @@ class Disagreement:
 
     @property
     def violates_r2(self) -> bool:
-        """Whether the better method has a better accuracy or AUROC, and neither is worse."""
+        """Whether the better method is better in accuracy or AUROC, and worse in neither."""
         differences = []
         for name in (_ACCURACY, _AUROC):
             better, worse = self.values[name]
@@ -72,7 +72,7 @@ class Disagreement:
 
     @property
     def has_same_failures(self) -> bool:
-        """Whether both methods have the same failures in every run."""
+        """Whether both methods fail on the same samples in every run."""
         return all(
             np.array_equal(run.scored[self.better].loss, run.scored[self.worse].loss)
             for run in self.runs
@@ -80,15 +80,16 @@ class Disagreement:
 
     @property
     def relative_preference(self) -> float:
-        """AURC of the better method minus AURC of the worse method, divided by the latter."""
+        """AURC of the better method relative to that of the worse method, minus 1."""
         better, worse = self.values[FIRST_METRIC.name]
         return (better - worse) / worse if worse > 0 else float("inf")
 
     @cached_property
     def contribution_differences(self) -> tuple[FloatArray, FloatArray]:
-        """Contributions of the samples to the differences of both metrics between the methods.
+        """Contribution of each sample to the difference between the methods, for both metrics.
 
-        A difference is the metric of the better minus that of the worse method, averaged over runs.
+        The difference is the metric of the better method minus that of the worse method, averaged
+        over runs.
         """
         return (
             self._contribution_difference(FIRST_METRIC.name),
@@ -96,7 +97,7 @@ class Disagreement:
         )
 
     def _contribution_difference(self, metric: str) -> FloatArray:
-        """Return the contribution of each sample to the difference of a metric."""
+        """Return the contribution of each sample to the difference of one metric."""
         differences = [
             _contributions(run.scored[self.better], metric)
             - _contributions(run.scored[self.worse], metric)
@@ -106,22 +107,22 @@ class Disagreement:
 
     @cached_property
     def adverse_samples(self) -> IntArray:
-        """Indices of samples that raise the AURC of the better method more, strongest first."""
+        """Indices of samples that increase the AURC difference, by decreasing contribution."""
         differences = self.contribution_differences[0]
         order = np.argsort(-differences, kind="stable")
         return np.asarray(order[differences[order] > 0])
 
     @property
     def n_responsible(self) -> int:
-        """Minimum number of samples that must be removed so that both metrics agree."""
+        """Minimum number of samples whose removal makes both metrics agree."""
         differences = self.contribution_differences[0]
         removed = np.cumsum(differences[self.adverse_samples])
         return int(np.searchsorted(removed, differences.sum()) + 1)
 
     def confidence_quantile(self, method: str, row: int) -> float:
-        """Return the share of samples with a lower confidence than a sample, averaged over runs.
+        """Return the fraction of samples with a lower confidence, averaged over runs.
 
-        Samples with an equal confidence count half.
+        Samples with equal confidence count as one half.
         """
         quantiles = []
         for run in self.runs:
@@ -133,11 +134,11 @@ class Disagreement:
 
     @property
     def n_failures(self) -> int:
-        """Minimum number of failures of the better method over the runs."""
+        """Smallest number of failures of the better method in any run."""
         return min(run.count_samples_and_failures(self.better)[1] for run in self.runs)
 
     def violation_row(self) -> dict[str, Any]:
-        """Return a row with the differences between both methods."""
+        """Return a row with the differences between the two methods."""
         return {
             "study": self.study,
             "better": self.better,
@@ -148,7 +149,7 @@ class Disagreement:
         }
 
     def row(self) -> dict[str, Any]:
-        """Return a row with the numbers of both methods."""
+        """Return a row with the metrics of both methods."""
         values: dict[str, float] = {}
         for name, (better, worse) in self.values.items():
             values |= {f"{name}_better": better, f"{name}_worse": worse}
@@ -165,7 +166,7 @@ class Disagreement:
         }
 
     def failure_rows(self, max_failures: int) -> Iterator[dict[str, Any]]:
-        """Yield a row for each of the first `max_failures` adverse samples."""
+        """Yield a row for each of the first `max_failures` samples of `adverse_samples`."""
         labels = self.runs[0].labels
         names = self.runs[0].sample_names
         first, second = self.contribution_differences
@@ -188,7 +189,7 @@ def _contributions(samples: Scored, metric: str) -> FloatArray:
 
 
 def find_disagreements(ranked: RankedStudies) -> Iterator[Disagreement]:
-    """Yield the disagreements in each study with available samples, violations of R2 first."""
+    """Yield the disagreements in each study that has samples, violations of R2 first."""
     for study, load_runs in ranked.load_runs.items():
         if study not in ranked.data:
             continue
@@ -198,7 +199,7 @@ def find_disagreements(ranked: RankedStudies) -> Iterator[Disagreement]:
 
 
 def _study_disagreements(study: str, runs: Sequence[ScoredRun]) -> Iterator[Disagreement]:
-    """Yield the pairs of methods that the metrics rank in opposite orders."""
+    """Yield the pairs of methods that AURC and AUGRC rank in opposite orders."""
     numbers = {
         method: _mean_numbers([run.scored[method] for run in runs]) for method in runs[0].scored
     }
@@ -213,7 +214,7 @@ def _study_disagreements(study: str, runs: Sequence[ScoredRun]) -> Iterator[Disa
 
 
 def _mean_numbers(runs: Sequence[Scored]) -> dict[str, float]:
-    """Average accuracy, AUROC and both metrics of a method over its runs."""
+    """Average accuracy, AUROC, AURC and AUGRC of a method over its runs."""
     accuracies = []
     for scored in runs:
         error_rate = np.average(scored.loss.astype(np.float64), weights=scored.weight)
@@ -248,7 +249,7 @@ def make_tables(
 ) -> dict[str, list[_Row]]:
     """Create the tables of the rankings.
 
-    Tables of pairs and samples contain only the last selection of settings.
+    For tables of pairs and samples, only the last selection of settings is included.
     """
     tables: dict[str, list[_Row]] = {name: [] for name in (*TABLES, *_FIGURE_TABLES)}
     for studies in ranked:
@@ -275,7 +276,7 @@ def make_tables(
 
 
 def join_tables(study_tables: Sequence[Mapping[str, Sequence[_Row]]]) -> dict[str, list[_Row]]:
-    """Join the tables of all studies, with only the strongest violations of R2."""
+    """Join the tables of all studies, and keep only the strongest violations of R2."""
     names = (*TABLES, *_FIGURE_TABLES)
     tables = {name: [row for tables in study_tables for row in tables[name]] for name in names}
     for name in ("results", "changes", "tests", "neighbors"):
@@ -294,7 +295,7 @@ def join_tables(study_tables: Sequence[Mapping[str, Sequence[_Row]]]) -> dict[st
 
 
 def _sort_by_selection(rows: list[_Row]) -> None:
-    """Sort rows in place by selection, with the selection of the last row at the end."""
+    """Sort rows in place by selection; the selection of the last row comes last."""
     if not rows:
         return
     last = rows[-1]["selection"]
@@ -313,7 +314,7 @@ def _strongest_violations(pairs: Sequence[Disagreement]) -> list[Disagreement]:
 
 
 def _curve_rows(pair: Disagreement) -> Iterator[_Row]:
-    """Yield the risk-coverage curves of the better and the worse method in the first run."""
+    """Yield the risk-coverage curves of both methods in the first run."""
     for method in (pair.better, pair.worse):
         samples = pair.runs[0].scored[method]
         curve = risk_coverage_curve(samples.confidence, samples.loss, weight=samples.weight)
@@ -327,7 +328,7 @@ def _curve_rows(pair: Disagreement) -> Iterator[_Row]:
 
 
 def _image_rows(folder: "RankedFolder", pair: Disagreement) -> Iterator[_Row]:
-    """Yield location, label and panel of the images of the first adverse samples."""
+    """Yield location, label and panel of the image for each of the first adverse samples."""
     panel = f"{pair.study}: {pair.better} is better, {FIRST_METRIC.title} prefers {pair.worse}"
     labels = pair.runs[0].labels
     for row in pair.adverse_samples[:_MAX_FAILURES].tolist():

@@ -1,4 +1,4 @@
-"""Test the requirements of Traub et al. (2024) for metrics on all small selective classifiers."""
+"""Test the requirements R1 to R5 for metrics on all selective classifiers with few samples."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -57,19 +57,20 @@ def study_requirements(
     """Test whether metrics meet the requirements R1 to R5.
 
     The study answers the question: does a metric always improve with a better classifier or a
-    better score? The study tests all orders of successes and failures for a few samples. For each
-    violated requirement, it reports a counterexample with the smallest number of samples. The study
-    is deterministic.
+    better score? All orders of successes and failures are tested for small numbers of samples. For
+    each violated requirement, a counterexample with the fewest samples is reported. The study is
+    deterministic.
 
     Parameters
     ----------
     metrics : sequence of str, optional
-        Names of metrics (``abstain list metrics``). Names of families may contain other numbers. By
-        default, all metrics of the catalogue and an example of each family.
+        Names of metrics (``abstain list metrics``). Names of metrics that contain a number are
+        valid with other numbers. The default is all metrics of the catalogue and one example per
+        family.
     orders : int, default=7
         Maximum number of samples for which all orders are tested, from 2 to 10.
     out : str or Path, optional
-        Folder in which the verdicts are stored. An interrupted run continues with the stored
+        Folder in which the verdicts are stored. An interrupted run is resumed from the stored
         verdicts. By default, verdicts are not stored.
     on_outcome : callable, optional
         Function that is called at the beginning (with status "begun") and at the end of the test of
@@ -87,16 +88,16 @@ def study_requirements(
     Raises
     ------
     InputError
-        If a metric is unknown or `orders` is out of range.
+        If a metric does not exist or `orders` is out of range.
 
     Notes
     -----
-    Confidences are distinct. Metrics that depend on the values of the confidences are tested with
-    two sets of values for each order. Metrics that depend on classes are tested with all label
-    vectors for up to 7 samples. Requirements without a counterexample are also tested on the orders
-    of 20 samples with at most 2 failures. A counterexample proves that a requirement is violated.
-    The verdict "holds" is limited to the tested systems. The study takes half a minute for all
-    metrics and a second for one metric.
+    Confidences are distinct. If a metric depends on the values of the confidences, each order is
+    tested with two sets of values. If a metric depends on classes, all label vectors are tested for
+    up to 7 samples. If no counterexample is found, the orders of 20 samples with at most 2 failures
+    are also tested. A counterexample proves that the metric violates the requirement. The verdict
+    "holds" means only that no tested system is a counterexample. The study takes half a minute for
+    all metrics, and a second for a single metric.
 
     References
     ----------
@@ -188,7 +189,7 @@ def study_requirements(
 def _judge_metrics(
     names: Sequence[str], orders: int, out: Path | None, on_outcome: "OnOutcome | None"
 ) -> dict[str, JudgedMetric]:
-    """Return the verdicts on each metric, with one job per family of metrics."""
+    """Return the verdicts on each metric, computed by one job per family of metrics."""
     from abstain_bench.studies._jobs import StudyJobs
 
     metrics = {name: metric_named(name) for name in names}
@@ -232,7 +233,7 @@ def _verdict_from_json(stored: Mapping[str, Any]) -> Verdict:
 
 
 def _metric_names(metrics: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the names of the requested metrics, or by default an example of each metric."""
+    """Return the names of the requested metrics; the default includes one example per family."""
     if metrics:
         requested = [metrics] if isinstance(metrics, str) else metrics
         return tuple(dict.fromkeys(metric_named(name).name for name in requested))
@@ -252,7 +253,7 @@ def _check_orders(orders: int) -> int:
 
 # ---------------------------------------------------------------------------------- tables
 def _rows(judgment: JudgedMetric) -> Iterator[dict[str, Any]]:
-    """Yield a row for each reading of a requirement."""
+    """Yield a row for each interpretation of a requirement."""
     for name, reading in READINGS.items():
         verdict = judgment.verdicts[name]
         yield {
@@ -267,7 +268,7 @@ def _rows(judgment: JudgedMetric) -> Iterator[dict[str, Any]]:
 
 
 def _paper_verdict_text(judgment: JudgedMetric, reading: RequirementReading) -> str | None:
-    """Return the verdict of the paper, or None if it has no verdict on the metric or reading."""
+    """Return the verdict of the paper, or None if the paper does not state one."""
     if judgment.metric.identity.violated_requirements is None or not reading.is_from_paper:
         return None
     holds = judgment.paper_verdict(reading.requirement)
@@ -279,14 +280,14 @@ def _verdict_text(holds: bool) -> str:
 
 
 def _counterexample_columns(example: Counterexample | None) -> dict[str, Any]:
-    """Return the columns of a counterexample, with None for a missing counterexample."""
+    """Return the columns that describe a counterexample, or None in each if there is none."""
     if example is None:
         return dict.fromkeys(asdict(Counterexample()))
     return asdict(example)
 
 
 def summary_rows(judgments: Iterable[JudgedMetric]) -> list[dict[str, Any]]:
-    """Return a row for each metric with the verdicts and the violations named in the paper."""
+    """Return a row for each metric, with its verdicts and the violations that the paper names."""
     rows = []
     for judgment in judgments:
         violated = judgment.metric.identity.violated_requirements
@@ -299,7 +300,7 @@ def summary_rows(judgments: Iterable[JudgedMetric]) -> list[dict[str, Any]]:
 
 
 def _disagreement_row(judgment: JudgedMetric, requirement: str) -> dict[str, Any]:
-    """Return a row with a verdict of the paper and the differing verdict of this study."""
+    """Return a row that contains the verdict of the paper and a different verdict of this study."""
     verdicts = [judgment.verdicts[name] for name in judgment.readings_of(requirement)]
     examples = [
         verdict.counterexample for verdict in verdicts if verdict.counterexample is not None
@@ -315,7 +316,7 @@ def _disagreement_row(judgment: JudgedMetric, requirement: str) -> dict[str, Any
 
 # --------------------------------------------------------------------------------- figures
 def _grids(judgments: Mapping[str, JudgedMetric]) -> dict[str, Drawable]:
-    """Plot the verdicts on metrics over all thresholds or in the paper, and on other metrics."""
+    """Plot verdicts in two figures: metrics within the scope of the paper, and other metrics."""
     in_scope = {
         name: judgment for name, judgment in judgments.items() if is_in_scope(judgment.metric)
     }
@@ -330,9 +331,9 @@ def _grids(judgments: Mapping[str, JudgedMetric]) -> dict[str, Drawable]:
 
 
 def _grid(judgments: Mapping[str, JudgedMetric], title: str) -> VerdictGridDisplay:
-    """Plot a grid with a row for each metric and a column for each reading.
+    """Plot verdicts with a row for each metric and a column for each interpretation.
 
-    Verdicts of the paper follow the readings of the same requirement, as hollow marks.
+    Hollow markers after the interpretations of a requirement are the verdicts of the paper.
     """
     cells = {name: _cells(judgment) for name, judgment in judgments.items()}
     columns: list[str] = []
@@ -351,7 +352,7 @@ def _grid(judgments: Mapping[str, JudgedMetric], title: str) -> VerdictGridDispl
 
 
 def _cells(judgment: JudgedMetric) -> dict[str, str]:
-    """Return the texts of the verdicts on a metric by column of the grid."""
+    """Return the text of each verdict on a metric by column."""
     cells = {reading.column: judgment.verdicts[name].text for name, reading in READINGS.items()}
     for requirement in REQUIREMENTS:
         holds = judgment.paper_verdict(requirement)
@@ -365,7 +366,7 @@ def _paper_column(requirement: str) -> str:
 
 
 def _conclude_closed_forms(toy_rows: Sequence[Row], orders: int) -> Iterator[str]:
-    """Yield conclusions about the toy example, eq. 7 and eq. 11."""
+    """Yield conclusions about the toy example and the closed forms."""
     yield closed_forms.conclude_toy(toy_rows)
     n = min(orders, _MAX_EQUAL_FACTORS)
     yield closed_forms.conclude_equal_factors(closed_forms.areas_at_equal_factors(n), n)

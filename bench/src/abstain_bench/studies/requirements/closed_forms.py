@@ -1,4 +1,4 @@
-"""Compute the closed forms and the toy example of Traub et al. (2024)."""
+"""Compute closed forms of the AUGRC and the F1-AUC, and a toy example."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -26,7 +26,7 @@ _SIZES: Final = (7, 20, 100, 1000)
 
 # ------------------------------------------------------------------------------------------ eq. 11
 def best_f1_auc(accuracy: FloatArray | float) -> FloatArray:
-    """Compute the limit of the F1-AUC of a perfect ranking for large samples (eq. 11).
+    """Compute the F1-AUC of a perfect ranking in the limit of large samples, equation 11.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def turning_point() -> tuple[float, float]:
 
 
 def turning_point_rows() -> list[dict[str, Any]]:
-    """Return a row with the accuracy that maximizes the F1-AUC for each size and for the limit."""
+    """Return a row with the accuracy that maximizes the F1-AUC, by sample size."""
     rows = []
     for n in _SIZES:
         values = _best_f1_aucs(n)
@@ -77,14 +77,14 @@ def _turning_point_row(
 
 
 def _best_f1_aucs(n: int) -> FloatArray:
-    """Compute the F1-AUC of perfect rankings with 1 to n successes among n samples."""
+    """Compute the F1-AUC of perfect rankings of n samples with 1 to n successes."""
     confidence = np.arange(n, 0, -1)
     rank = np.arange(n)
     return np.array([f1_auc(confidence, rank >= n_successes) for n_successes in range(1, n + 1)])
 
 
 def f1_figure() -> SeriesDisplay:
-    """Plot the F1-AUC of a perfect ranking against the accuracy."""
+    """Plot the F1-AUC of a perfect ranking against accuracy."""
     lines = [Series("eq. 11, large samples", tuple(_ACCURACIES), tuple(best_f1_auc(_ACCURACIES)))]
     for n in _SIZES[:2]:
         accuracies = np.arange(1, n + 1) / n
@@ -119,13 +119,13 @@ def surface() -> SurfaceDisplay:
 
 
 def areas_at_equal_factors(n: int) -> dict[str, float]:
-    """Measure how much AUGRC and AURC vary at equal accuracy and failure AUROC.
+    """Measure how much AUGRC and AURC vary if accuracy and failure AUROC are fixed.
 
     Returns
     -------
     dict
-        "AUGRC" is the largest absolute difference from eq. 7. "AURC" is the largest relative
-        difference between two orders.
+        "AUGRC" is the largest absolute difference from the closed form. "AURC" is the largest
+        relative difference between two orders.
     """
     systems = all_systems(n)
     rows = np.flatnonzero(systems.has_ranking)
@@ -151,7 +151,7 @@ def rank_contributions(n: int, metric: str) -> FloatArray:
 
 
 def contribution_rows(n: int) -> list[dict[str, Any]]:
-    """Return a row with the contributions of a failure at each rank (A.1.1, figure 2a)."""
+    """Return a row with the contribution of a failure to each area by rank (figure 2a)."""
     contributions = {
         "AUGRC": rank_contributions(n, DEFAULT_METRIC),
         "AURC": rank_contributions(n, AURC.name),
@@ -165,7 +165,7 @@ def contribution_rows(n: int) -> list[dict[str, Any]]:
 
 
 def contribution_figure(rows: Sequence[Row]) -> SeriesDisplay:
-    """Plot the contribution of a failure against its rank."""
+    """Plot the contribution of a failure to each area against its rank."""
     ranks = tuple(float(row["rank"]) for row in rows)
     lines = [Series(name, ranks, tuple(row[name] for row in rows)) for name in ("AUGRC", "AURC")]
     return SeriesDisplay(
@@ -178,7 +178,7 @@ def contribution_figure(rows: Sequence[Row]) -> SeriesDisplay:
 
 
 def conclude_equal_factors(variation: dict[str, float], n: int) -> str:
-    """Report the variation of the areas at equal accuracy and failure AUROC."""
+    """Report how much the areas vary if accuracy and failure AUROC are fixed."""
     if variation["AUGRC"] < ROUNDING:
         difference = "without any difference but rounding"
     else:
@@ -198,11 +198,12 @@ _CONFIDENCE: Final = np.arange(N_SAMPLES, 0, -1)
 
 
 def find_toy_orders() -> dict[str, BoolArray]:
-    """Find three orders for which the AURC contradicts accuracy and failure AUROC.
+    """Find three systems for which the AURC contradicts both accuracy and failure AUROC.
 
-    CSF-1 and CSF-2 have the largest difference in AURC at equal accuracy and failure AUROC. CSF-3
-    is worse than CSF-1 in both but has a lower AURC, and the highest AUGRC of such orders. The
-    orders of the paper are only available as an image.
+    CSF-1 and CSF-2 have equal accuracy and failure AUROC, but the largest difference in AURC. CSF-3
+    is worse than CSF-1 in accuracy and failure AUROC but has a lower AURC; among such systems, it
+    has the highest AUGRC. The systems in the paper cannot be used, because they are published only
+    as an image.
     """
     first, second = _find_largest_difference(_all_orders(N_FAILURES))
     third = _find_preferred_order(_all_orders(N_FAILURES + 1), first)
@@ -210,7 +211,7 @@ def find_toy_orders() -> dict[str, BoolArray]:
 
 
 def _all_orders(n_failures: int) -> BoolArray:
-    """Return all orders with `n_failures` failures, one per row."""
+    """Return all orders of samples with `n_failures` failures, one per row."""
     positions = np.array(list(combinations(range(N_SAMPLES), n_failures)))
     orders = np.zeros((len(positions), N_SAMPLES), dtype=np.bool_)
     orders[np.arange(len(positions))[:, None], positions] = True
@@ -218,12 +219,12 @@ def _all_orders(n_failures: int) -> BoolArray:
 
 
 def _count_ordered_pairs(orders: BoolArray) -> IntArray:
-    """Count the pairs of a success and a failure in which the success has a higher confidence."""
+    """Count the pairs in which a success has a higher confidence than a failure."""
     return np.asarray((np.cumsum(~orders, axis=1) * orders).sum(axis=1))
 
 
 def _failure_aurocs(orders: BoolArray) -> FloatArray:
-    """Compute the failure AUROCs of orders with equal numbers of failures."""
+    """Compute the failure AUROC of each order; all orders must have equally many failures."""
     n_failures = orders[0].sum()
     return np.asarray(_count_ordered_pairs(orders) / (n_failures * (N_SAMPLES - n_failures)))
 
@@ -233,7 +234,7 @@ def _areas(orders: BoolArray, metric: str) -> FloatArray:
 
 
 def _find_largest_difference(orders: BoolArray) -> tuple[BoolArray, BoolArray]:
-    """Return the orders with the largest difference in AURC at equal failure AUROC."""
+    """Return the two orders with equal failure AUROC and the largest difference in AURC."""
     n_ordered_pairs = _count_ordered_pairs(orders)
     areas = _areas(orders, AURC.name)
     largest_difference = -np.inf
@@ -249,7 +250,7 @@ def _find_largest_difference(orders: BoolArray) -> tuple[BoolArray, BoolArray]:
 
 
 def _find_preferred_order(orders: BoolArray, reference: BoolArray) -> BoolArray:
-    """Find the order with the highest AUGRC that has a lower failure AUROC but a lower AURC."""
+    """Find the order with the highest AUGRC among those with lower failure AUROC and lower AURC."""
     has_lower_auroc = _failure_aurocs(orders) < _failure_aurocs(reference[None])[0]
     reference_area = _areas(reference[None], AURC.name)[0]
     has_lower_area = _areas(orders, AURC.name) < reference_area - ROUNDING
@@ -258,7 +259,7 @@ def _find_preferred_order(orders: BoolArray, reference: BoolArray) -> BoolArray:
 
 
 def toy_rows() -> list[dict[str, Any]]:
-    """Return a row with the metrics of each order of the toy example."""
+    """Return a row with the metrics of each system of the toy example."""
     return [
         {
             "score": name,
@@ -273,7 +274,7 @@ def toy_rows() -> list[dict[str, Any]]:
 
 
 def toy_figure(rows: Sequence[Row]) -> SeriesDisplay:
-    """Plot the selective and the generalized risk of the toy example against coverage."""
+    """Plot selective and generalized risk against coverage for the toy example."""
     lines = []
     for panel, compute_curve in (
         ("Selective risk: its area is the AURC", risk_coverage_curve),
@@ -290,7 +291,7 @@ def toy_figure(rows: Sequence[Row]) -> SeriesDisplay:
 
 
 def conclude_toy(rows: Sequence[Row]) -> str:
-    """Compare AURC and AUGRC of the three orders of the toy example."""
+    """Compare AURC and AUGRC of the three systems of the toy example."""
     first, second, third = rows
     return (
         f"For {N_SAMPLES} predictions with {N_FAILURES} failures and a failure AUROC of "

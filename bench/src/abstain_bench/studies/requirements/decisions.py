@@ -1,4 +1,4 @@
-"""Define testable readings of the requirements, and compare their verdicts with the paper."""
+"""Define testable interpretations of the requirements, and compare them with the paper."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from abstain_bench.studies.requirements.verdicts import (
 
 @dataclass(frozen=True)
 class RequirementReading:
-    """A precise, testable reading of a requirement."""
+    """A precise interpretation of a requirement that can be tested."""
 
     #: Name of the requirement, from "R1" to "R5".
     requirement: str
@@ -47,7 +47,7 @@ class RequirementReading:
 
     @property
     def column(self) -> str:
-        """Name of the table column of this reading."""
+        """Name of the table column for this interpretation."""
         return f"{self.requirement} {self.variant}".strip()
 
 
@@ -124,14 +124,14 @@ _FAMILIES: Final = frozenset({"area", "ranking"})
 
 
 def is_in_scope(metric: Metric) -> bool:
-    """Return whether a metric covers all thresholds or has verdicts in the paper."""
+    """Return whether a metric covers all thresholds or is discussed in the paper."""
     identity = metric.identity
     return identity.family in _FAMILIES or identity.violated_requirements is not None
 
 
 @dataclass(frozen=True)
 class JudgedMetric:
-    """A metric with a verdict for each reading in `READINGS`."""
+    """A metric with a verdict for each interpretation in `READINGS`."""
 
     metric: Metric
     verdicts: Mapping[str, Verdict]
@@ -139,8 +139,8 @@ class JudgedMetric:
     def paper_verdict(self, requirement: str) -> bool | None:
         """Return whether the metric meets a requirement according to the paper, or None.
 
-        For most metrics, the paper names only the violated requirements. It states that the AUGRC
-        meets all of them.
+        For most metrics, the paper names only the requirements that are violated. For the AUGRC,
+        the paper states that all requirements are met.
         """
         violated = self.metric.identity.violated_requirements
         if violated is None:
@@ -150,7 +150,7 @@ class JudgedMetric:
         return None if violated else True
 
     def readings_like_paper(self, requirement: str) -> list[str]:
-        """Return the names of the readings with the same verdict as the paper."""
+        """Return the names of the interpretations whose verdict agrees with the paper."""
         return [
             name
             for name in self.readings_of(requirement)
@@ -159,7 +159,7 @@ class JudgedMetric:
 
     @staticmethod
     def readings_of(requirement: str) -> dict[str, RequirementReading]:
-        """Return the readings of a requirement that the text of the paper permits."""
+        """Return the interpretations of a requirement that are consistent with the paper."""
         return {
             name: reading
             for name, reading in READINGS.items()
@@ -169,7 +169,7 @@ class JudgedMetric:
 
 @cache
 def judge_metric(metric: Metric, orders: int) -> JudgedMetric:
-    """Test all requirements for a metric on all systems of up to `orders` samples, or up to 7."""
+    """Test all requirements for a metric on all systems of up to `orders` samples."""
     class_inputs = _class_inputs(metric)
     scales = 2 if _depends_on_scale(metric, class_inputs) else 1
     needs_classes = class_inputs is not ClassInputs.NOTHING
@@ -192,7 +192,7 @@ def judge_metric(metric: Metric, orders: int) -> JudgedMetric:
 
 
 def _class_inputs(metric: Metric) -> ClassInputs:
-    """Return the inputs that a metric needs in addition to confidence and loss."""
+    """Return the inputs other than confidence and loss that a metric requires."""
     if not metric.measurement.needs & _CLASS_NEEDS:
         return ClassInputs.NOTHING
     values = all_systems(_N_PROBE, ClassInputs.CLASSES).oriented_values(metric)
@@ -202,7 +202,7 @@ def _class_inputs(metric: Metric) -> ClassInputs:
 
 
 def _depends_on_scale(metric: Metric, class_inputs: ClassInputs) -> bool:
-    """Return whether a metric changes if the confidences increase and keep their order."""
+    """Return whether a metric changes if confidences increase without changing their order."""
     systems = all_systems(_N_PROBE, class_inputs, scales=2)
     values = systems.oriented_values(metric)
     differences = values[systems.scale == 0] - values[systems.scale == 1]
@@ -215,7 +215,7 @@ REQUIREMENTS: Final = tuple(dict.fromkeys(reading.requirement for reading in REA
 def find_disagreements(
     judgments: Mapping[str, JudgedMetric],
 ) -> Iterator[tuple[JudgedMetric, str]]:
-    """Yield pairs of metric and requirement for which no reading agrees with the paper."""
+    """Yield pairs of metric and requirement for which no interpretation agrees with the paper."""
     for judgment in judgments.values():
         for requirement in REQUIREMENTS:
             is_stated = judgment.paper_verdict(requirement) is not None
@@ -228,7 +228,7 @@ _MAX_LISTED: Final = 6
 
 
 def conclusions(judgments: Iterable[JudgedMetric]) -> Iterator[str]:
-    """Yield conclusions about the verdicts and their agreement with the paper."""
+    """Yield conclusions about the verdicts and whether they agree with the paper."""
     judged = tuple(judgments)
     yield _conclude_all_requirements(judged)
     only_weak = [
@@ -249,7 +249,7 @@ def conclusions(judgments: Iterable[JudgedMetric]) -> Iterator[str]:
 
 
 def _conclude_all_requirements(judgments: Sequence[JudgedMetric]) -> str:
-    """Report the metrics that meet all requirements in all readings that the paper permits."""
+    """Report the metrics that meet all requirements in all interpretations."""
     paper_readings = [name for name, reading in READINGS.items() if reading.is_from_paper]
     complete = [
         judgment
@@ -267,7 +267,7 @@ def _conclude_all_requirements(judgments: Sequence[JudgedMetric]) -> str:
 
 
 def _compare_with_paper(judgments: Sequence[JudgedMetric]) -> str:
-    """Report how many verdicts of the paper agree with all, some or none of the readings."""
+    """Report how many verdicts of the paper agree with all, some or none of the interpretations."""
     # Variants of a metric are excluded, because they share the verdicts of this metric.
     in_paper = [
         judgment
@@ -306,7 +306,7 @@ def _titles(judgments: Sequence[JudgedMetric]) -> str:
 
 
 def scope_note(orders: int) -> str:
-    """Return a note about the tested systems and the validity of the verdicts."""
+    """Return a note about the tested systems and the scope of the verdicts."""
     return (
         f"Tested systems: all orders of successes and failures of 2 to {orders} samples, and of "
         f"{N_LARGE} samples with at most {MAX_FEW_FAILURES} failures. A counterexample is a proof. "

@@ -1,7 +1,7 @@
-"""Enumerate all selective classifiers on a few samples.
+"""Enumerate all selective classifiers on a small number of samples.
 
-A system is a selective classifier on n samples, which is defined by the order of its successes and
-failures. A requirement is a statement about pairs of systems.
+A system is a selective classifier on n samples; it is defined by the order of its successes and
+failures. A requirement compares the metrics of two systems.
 """
 
 import math
@@ -31,7 +31,7 @@ _MAX_CACHED: Final = 3000
 
 
 class ClassInputs(StrEnum):
-    """Inputs of a metric in addition to confidence and loss."""
+    """Inputs other than confidence and loss that a metric may require."""
 
     NOTHING = "nothing"
     #: Labels, predictions and probabilities of two classes.
@@ -51,7 +51,7 @@ _LETTERS: Final = {
 
 @dataclass(frozen=True, eq=False)
 class Systems:
-    """Store m selective classifiers on n samples, sorted by descending confidence, as rows."""
+    """Stores m systems of n samples as rows, sorted by descending confidence."""
 
     #: Mask of wrong predictions of shape (m, n).
     is_failure: BoolArray
@@ -70,17 +70,17 @@ class Systems:
 
     @cached_property
     def n_failures(self) -> IntArray:
-        """Number of wrong predictions of each system."""
+        """Number of failures of each system."""
         return np.asarray(self.is_failure.sum(axis=1))
 
     @cached_property
     def has_ranking(self) -> BoolArray:
-        """Whether a system has both successes and failures."""
+        """Whether each system has both successes and failures."""
         return np.asarray((self.n_failures > 0) & (self.n_failures < self.n_samples))
 
     @cached_property
     def ranking(self) -> IntArray:
-        """Failure AUROC of each system, multiplied by a constant so that it is an integer."""
+        """Failure AUROC of each system, scaled by a common factor to an integer."""
         n = self.n_samples
         # Multiplied by a common multiple of the numbers of pairs, all AUROCs are integers. For 20
         # samples, they fit into 64 bits.
@@ -92,12 +92,12 @@ class Systems:
 
     @cached_property
     def n_second_class(self) -> IntArray:
-        """Number of samples of the second class, which identifies the test set of a system."""
+        """Number of samples of the second class, which distinguishes test sets."""
         return np.asarray(self.labels.sum(axis=1))
 
     @cached_property
     def classifier(self) -> IntArray:
-        """Integer key of the numbers of successes and failures in each class."""
+        """Integer that identifies the numbers of successes and failures in each class."""
         n_failures_of_second = (self.is_failure & (self.labels == 1)).sum(axis=1)
         base = self.n_samples + 1
         return np.asarray(
@@ -106,11 +106,11 @@ class Systems:
 
     @cached_property
     def ranking_and_classes(self) -> IntArray:
-        """Integer key of the failure AUROC and the test set."""
+        """Integer that identifies the pair of failure AUROC and test set."""
         return np.asarray(self.ranking * (self.n_samples + 1) + self.n_second_class)
 
     def confidence(self, row: int) -> FloatArray:
-        """Return the confidences of a system in descending order."""
+        """Return the confidences of one system in descending order."""
         return _confidence_scales(self.n_samples)[self.scale[row]]
 
     def scored(
@@ -134,7 +134,7 @@ class Systems:
         )
 
     def oriented_values(self, metric: Metric) -> FloatArray:
-        """Compute a metric for each system, negated if higher values are better."""
+        """Compute a metric for each system, and negate it if higher values are better."""
         sign = 1.0 if metric.lower_is_better else -1.0
         n_systems = len(self.is_failure)
         samples: Iterable[Scored]
@@ -149,16 +149,17 @@ class Systems:
         return tuple(self.scored(row) for row in range(len(self.is_failure)))
 
     def format_row(self, row: int) -> str:
-        """Return a text with a letter for each sample of a system."""
+        """Return text that represents each sample of a system by a letter."""
         letters = _LETTERS[self.class_inputs][self.labels[row], self.is_failure[row].astype(int)]
         text = "".join(letters)
         return f"{text}, higher confidences" if self.scale[row] else text
 
     @cached_property
     def swaps(self) -> IntArray:
-        """Pairs of rows before and after a swap, an array of shape (k, 2).
+        """Row pairs of systems before and after a swap, as an array of shape (k, 2).
 
-        A swap exchanges a failure with the success that has the next lower confidence.
+        In a swap, a failure exchanges its position with the success that has the next lower
+        confidence.
         """
         pairs = []
         for i in range(self.n_samples - 1):
@@ -172,7 +173,7 @@ class Systems:
 
     @cached_property
     def corrections(self) -> IntArray:
-        """Pairs of rows before and after the correction of a failure, an array of shape (k, 2)."""
+        """Row pairs before and after the correction of one failure, an array of shape (k, 2)."""
         pairs = []
         for i in range(self.n_samples):
             is_other_sample = np.arange(self.n_samples) != i
@@ -182,7 +183,7 @@ class Systems:
         return self._existing_pairs(pairs)
 
     def _key(self, row: int, is_failure: BoolArray, labels: IntArray) -> bytes:
-        """Return a key that identifies a system with the confidence scale of a row."""
+        """Return bytes that identify a system, including the confidence scale of a row."""
         return bytes(is_failure.tolist()) + bytes(labels.tolist()) + bytes([int(self.scale[row])])
 
     @cached_property
@@ -193,7 +194,7 @@ class Systems:
         }
 
     def _existing_pairs(self, pairs: Iterable[tuple[int, bytes]]) -> IntArray:
-        """Convert pairs of row and key to pairs of existing rows."""
+        """Convert pairs of row and key to pairs of rows, and omit keys that no row has."""
         rows = [(row, self._row_by_key[key]) for row, key in pairs if key in self._row_by_key]
         return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
@@ -208,7 +209,7 @@ def _confidence_scales(n: int) -> tuple[FloatArray, FloatArray]:
 def _make_class_view(
     labels: IntArray, is_failure: BoolArray, confidence: FloatArray, *, is_open: bool
 ) -> ClassView:
-    """Create inputs of two classes in which the confidence is the predicted probability."""
+    """Create inputs for two classes; the confidence is the probability of the predicted class."""
     prediction = np.where(is_failure, 1 - labels, labels)
     is_predicted = np.arange(2) == prediction[:, None]
     probabilities = np.where(is_predicted, confidence[:, None], 1 - confidence[:, None])
@@ -221,7 +222,7 @@ def _make_class_view(
 def all_systems(
     n: int, class_inputs: ClassInputs = ClassInputs.NOTHING, *, scales: int = 1
 ) -> Systems:
-    """Enumerate all combinations of an order of n samples, a label vector and a scale."""
+    """Enumerate all combinations of order, label vector and confidence scale for n samples."""
     orders = list(product((False, True), repeat=n))
     labels = [(0,) * n]
     if class_inputs is not ClassInputs.NOTHING:
@@ -234,9 +235,9 @@ def all_systems(
 def systems_with_few_failures(
     class_inputs: ClassInputs = ClassInputs.NOTHING, *, scales: int = 1
 ) -> Systems:
-    """Enumerate the systems of 20 samples with one or two failures.
+    """Enumerate systems of 20 samples with one or two failures.
 
-    With two known classes, the labels alternate. With an unknown class, only the last failure
+    If both classes are known, the labels alternate. If one class is unknown, only the last failure
     belongs to the unknown class.
     """
     failure_positions = [
@@ -270,7 +271,7 @@ def _make_systems(
     *,
     all_orders: bool,
 ) -> Systems:
-    """Create systems from triples of failure mask, label vector and index of the scale."""
+    """Create systems from tuples of failure mask, label vector and confidence scale."""
     possible_rows = [
         row
         for row in rows
@@ -281,5 +282,5 @@ def _make_systems(
 
 
 def _fails_on_unknown_class(is_failure: tuple[bool, ...], labels: tuple[int, ...]) -> bool:
-    """Return whether all samples of the unknown class, which has label 1, are failures."""
+    """Return whether all samples of the unknown class (label 1) are failures."""
     return all(failed or label == 0 for failed, label in zip(is_failure, labels, strict=True))

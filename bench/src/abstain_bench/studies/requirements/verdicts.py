@@ -1,4 +1,4 @@
-"""Test the requirements R1 to R5 on systems and find counterexamples."""
+"""Test the requirements R1 to R5 on systems, and find counterexamples."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +24,7 @@ UNDEFINED = "undefined"
 
 
 class SystemPair(NamedTuple):
-    """Rows of two systems, and by how much the metric of the second system is worse."""
+    """Row indices of two systems, and how much worse the metric of the second is."""
 
     worsening: float
     before: int
@@ -37,9 +37,10 @@ NO_PAIR: Final = SystemPair(-np.inf, 0, 0)
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Two systems that violate a requirement and their values of the metric.
+    """Two systems that violate a requirement, with their metrics.
 
-    For R3, `before` and `after` describe two swaps, and the values are the improvements.
+    For R3, `before` and `after` describe two swaps, and the metrics are replaced by the
+    improvements.
     """
 
     before: str = ""
@@ -52,7 +53,7 @@ class Counterexample:
     def from_pair(
         cls, descriptions: Iterable[str], values: Iterable[float], reason: str
     ) -> "Counterexample":
-        """Create a counterexample from two descriptions and two values."""
+        """Create a counterexample from the descriptions and metrics of two systems."""
         before, after = descriptions
         value_before, value_after = values
         return cls(before, after, value_before, value_after, reason)
@@ -60,7 +61,7 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Result of the test of a reading of a requirement."""
+    """Verdict on one interpretation of a requirement."""
 
     #: Number of samples of the counterexample. Without a counterexample, the maximum number of
     #: tested samples, or 0 if the metric is undefined.
@@ -77,14 +78,14 @@ class Verdict:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the requirement holds. None if the metric is undefined on all systems."""
+        """Whether the requirement holds. None if the metric is undefined for all systems."""
         return None if self.text == UNDEFINED else self.counterexample is None
 
 
 def pair_verdict(
     metric: Metric, systems: Systems, value: FloatArray, pair: SystemPair, reason: str
 ) -> Verdict:
-    """Convert a pair of systems to a verdict with a counterexample."""
+    """Convert a pair of systems to a verdict that contains the pair as a counterexample."""
     # The counterexample contains the values of the metric in its original orientation.
     sign = 1.0 if metric.lower_is_better else -1.0
     rows = (pair.before, pair.after)
@@ -95,9 +96,9 @@ def pair_verdict(
 
 # ---------------------------------------------------------------------- R2: accuracy and ranking
 def find_worst_improvement(systems: Systems, value: FloatArray) -> SystemPair:
-    """Return the pair for which the metric gets worse most although one factor improves.
+    """Return the pair of systems for which the metric worsens most although one factor improves.
 
-    The factors are the ranking with the same failures per class, and the accuracy with the same
+    One factor is the ranking for fixed failures per class, and the other is the accuracy for fixed
     failure AUROC.
     """
     return max(
@@ -109,7 +110,7 @@ def find_worst_improvement(systems: Systems, value: FloatArray) -> SystemPair:
 def _find_worst_pair(
     systems: Systems, value: FloatArray, fixed: IntArray, improving: IntArray
 ) -> SystemPair:
-    """Return the pair with equal `fixed` keys whose metric gets worse most as `improving` grows."""
+    """Return the pair with equal `fixed` whose metric worsens most when `improving` grows."""
     worst_pair = NO_PAIR
     rows = np.flatnonzero(systems.has_ranking & np.isfinite(value))
     for group in _group_rows(fixed, rows):
@@ -127,7 +128,7 @@ def _find_worst_pair(
 
 
 def _group_rows(key: IntArray, rows: IntArray) -> Iterator[IntArray]:
-    """Yield the rows with equal keys, in ascending order of the keys."""
+    """Yield groups of rows with equal keys, in ascending order of the key."""
     order = rows[np.argsort(key[rows], kind="stable")]
     starts = np.flatnonzero(np.diff(key[order])) + 1
     return (group for group in np.split(order, starts) if group.size)
@@ -135,7 +136,7 @@ def _group_rows(key: IntArray, rows: IntArray) -> Iterator[IntArray]:
 
 # ------------------------------------------------------------------------------ R2: single steps
 def find_worst_step(systems: Systems, value: FloatArray) -> SystemPair:
-    """Return the swap or correction for which the metric gets worse most."""
+    """Return the swap or the correction for which the metric worsens most."""
     return max(
         _find_largest_increase(systems.swaps, value),
         _find_largest_increase(systems.corrections, value),
@@ -143,7 +144,7 @@ def find_worst_step(systems: Systems, value: FloatArray) -> SystemPair:
 
 
 def _find_largest_increase(pairs: IntArray, value: FloatArray) -> SystemPair:
-    """Return the pair with the largest increase of the metric."""
+    """Return the pair of rows with the largest increase of the metric."""
     increases = _increases(pairs, value)
     if not np.isfinite(increases).any():
         return NO_PAIR
@@ -153,14 +154,14 @@ def _find_largest_increase(pairs: IntArray, value: FloatArray) -> SystemPair:
 
 
 def _increases(pairs: IntArray, value: FloatArray) -> FloatArray:
-    """Compute the increase of the metric in each pair, NaN if a value is not finite."""
+    """Compute the increase of the metric for each pair, or NaN if a metric is not finite."""
     finite = np.where(np.isfinite(value), value, np.nan)
     return np.asarray(finite[pairs[:, 1]] - finite[pairs[:, 0]])
 
 
 # -------------------------------------------------------------------------------------------- R1
 def depends_on(systems: Systems, value: FloatArray, fixed: IntArray, varying: IntArray) -> bool:
-    """Return whether the metric depends on the key `varying` if the key `fixed` is constant."""
+    """Return whether the metric depends on `varying` among systems with equal `fixed`."""
     for rows in _groups_with_equal_scale(systems, value, fixed):
         key_varies = bool(np.ptp(varying[rows]))
         metric_varies = bool(np.ptp(value[rows]) > ROUNDING)
@@ -172,7 +173,7 @@ def depends_on(systems: Systems, value: FloatArray, fixed: IntArray, varying: In
 def find_most_different_pair(
     systems: Systems, value: FloatArray, fixed: IntArray, varying: IntArray
 ) -> SystemPair:
-    """Return two systems with equal `fixed` keys and the largest difference of `varying` keys."""
+    """Return two systems with equal `fixed` values and the largest difference in `varying`."""
     largest_difference = 0
     pair = NO_PAIR
     for rows in _groups_with_equal_scale(systems, value, fixed):
@@ -188,13 +189,13 @@ def find_most_different_pair(
 def _groups_with_equal_scale(
     systems: Systems, value: FloatArray, fixed: IntArray
 ) -> Iterator[IntArray]:
-    """Yield the rows with equal `fixed` keys and equal confidence scales."""
+    """Yield groups of rows with equal `fixed` values and equal confidence scales."""
     rows = np.flatnonzero(systems.has_ranking & np.isfinite(value))
     return _group_rows(_with_scale(systems, fixed), rows)
 
 
 def _with_scale(systems: Systems, key: IntArray) -> IntArray:
-    """Combine an integer key with the confidence scale, which is 0 or 1."""
+    """Combine an integer with the confidence scale (0 or 1) to one integer."""
     return np.asarray(2 * key + systems.scale)
 
 
@@ -202,7 +203,7 @@ def _with_scale(systems: Systems, key: IntArray) -> IntArray:
 def find_unequal_improvements(
     metric: Metric, systems: Systems, value: FloatArray
 ) -> Verdict | None:
-    """Find a swap without improvement, or two swaps of a classifier with unequal improvements."""
+    """Find a swap that does not improve the metric, or two swaps that improve it differently."""
     swaps = systems.swaps
     improvement = -_increases(swaps, value)
     classifier = _with_scale(systems, systems.classifier)[swaps[:, 0]]
@@ -244,7 +245,7 @@ _FACTORS: Final[dict[str, tuple[_Factor, _Factor]]] = {
 
 
 class RequirementTests:
-    """Test a metric on systems of increasing size."""
+    """Test a metric on systems with an increasing number of samples."""
 
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
@@ -257,11 +258,11 @@ class RequirementTests:
 
     @property
     def is_decided(self) -> bool:
-        """Whether further systems cannot change a verdict."""
+        """Whether all verdicts are final."""
         return not self.without_influence and len(self.broken) == len(FOR_ALL)
 
     def update(self, systems: Systems) -> None:
-        """Test a metric on systems of one size."""
+        """Test a metric on all systems with one number of samples."""
         value = systems.oriented_values(self.metric)
         if not np.isfinite(value).any():
             return
@@ -277,7 +278,7 @@ class RequirementTests:
             self.n_tested = systems.n_samples
 
     def _test_influence(self, factor: str, systems: Systems, value: FloatArray) -> None:
-        """Update `without_influence` with the values of the metric on systems of one size."""
+        """Update `without_influence` with the metrics of all systems of one size."""
         fixed_key, varying_key = _FACTORS[factor]
         fixed = fixed_key(systems)
         varying = varying_key(systems)
@@ -303,13 +304,13 @@ class RequirementTests:
 def _monotonicity_test(
     find_pair: Callable[[Systems, FloatArray], SystemPair], change: str, *, strict: bool
 ) -> Callable[[Metric, Systems, FloatArray], Verdict | None]:
-    """Create a function that finds two systems for which the metric gets worse.
+    """Create a function that finds two systems that violate a requirement.
 
-    If `strict` is True, the function also finds systems for which the metric does not change.
+    If `strict` is True, the metric must improve; otherwise, it must only not worsen.
     """
 
     def find_counterexample(metric: Metric, systems: Systems, value: FloatArray) -> Verdict | None:
-        """Return a verdict with a counterexample, or None if there is none."""
+        """Return a verdict with a counterexample, or None if no counterexample is found."""
         pair = find_pair(systems, value)
         tolerance = -ROUNDING if strict else ROUNDING
         if pair.worsening <= tolerance:
@@ -360,7 +361,7 @@ _UNDEFINED: Final = Verdict(0)
 
 
 def check_any_score(metric: Metric, class_inputs: ClassInputs) -> Verdict:
-    """Test requirement R4, by which a metric accepts any score and depends only on its order."""
+    """Test requirement R4: a metric accepts any score and depends only on its order."""
     order_verdict = None
     for systems, row, value in _example_systems(metric, class_inputs):
         verdict = _find_scale_dependence(metric, systems, row, value)
@@ -383,7 +384,7 @@ def check_any_score(metric: Metric, class_inputs: ClassInputs) -> Verdict:
 def _find_scale_dependence(
     metric: Metric, systems: Systems, row: int, value: float
 ) -> Verdict | None:
-    """Find a transformed score that the metric rejects or that changes the metric."""
+    """Find a transformed score that raises an error or changes the metric."""
     text = systems.format_row(row)
     for formula, transformation in _TRANSFORMATIONS.items():
         transformed = systems.scored(row, confidence=transformation(systems.confidence(row)))
@@ -408,7 +409,7 @@ def check_graded_loss(metric: Metric, class_inputs: ClassInputs) -> tuple[Verdic
     Returns
     -------
     accepted, size : Verdict
-        Whether the metric accepts losses between 0 and 1, and whether it depends on these losses.
+        Whether the metric accepts losses between 0 and 1, and whether it depends on their values.
     """
     size_verdict = _UNDEFINED
     for systems, row, _ in _example_systems(metric, class_inputs):
@@ -438,7 +439,7 @@ def check_graded_loss(metric: Metric, class_inputs: ClassInputs) -> tuple[Verdic
 def _example_systems(
     metric: Metric, class_inputs: ClassInputs
 ) -> Iterator[tuple[Systems, int, float]]:
-    """Yield systems of four and of twenty samples, with a row and its finite metric."""
+    """Yield systems of four and of twenty samples with a row whose metric is finite."""
     small = all_systems(4, class_inputs)
     large = systems_with_few_failures(class_inputs)
     small_rows = np.flatnonzero(small.has_ranking)
@@ -452,5 +453,5 @@ def _example_systems(
 
 
 def _differ(a: float, b: float) -> bool:
-    """Return whether two values differ by more than the rounding error. Two NaNs are equal."""
+    """Return whether two values differ by more than rounding. Two NaNs are equal."""
     return not np.isclose(a, b, rtol=0.0, atol=ROUNDING, equal_nan=True)

@@ -90,7 +90,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def _context(comparison: Comparison, source: str) -> Iterator[str]:
-    """Yield the source, and the numbers of data sets, samples and failures."""
+    """Yield the source of the data, and the numbers of data sets, samples and failures."""
     if source:
         yield source
     if len(comparison.data) > 1:
@@ -105,14 +105,14 @@ def _context(comparison: Comparison, source: str) -> Iterator[str]:
 
 
 def _format_count_range(counts: Sequence[float]) -> str:
-    """Return the smallest and the largest count, or one number if their texts are equal."""
+    """Return a text with the smallest and the largest count, or one number if they are equal."""
     smallest = format_count(min(counts))
     largest = format_count(max(counts))
     return smallest if smallest == largest else f"{smallest} to {largest}"
 
 
 def _overview_blocks(comparison: Comparison, overview: Overview) -> Iterator[doc.Block]:
-    """Yield the main table, and a table with a row for each metric and data set."""
+    """Yield the main table, and a summary table with a row for each metric and data set."""
     has_several_data_sets = len(comparison.data) > 1
     if has_several_data_sets and not comparison.reference:
         # Tests over a few data sets have low power, so the results of each data set come first.
@@ -198,7 +198,7 @@ def _difference_blocks(result: MetricResult, view: DetailView) -> Iterator[doc.B
 
 
 def _rank_section_blocks(view: DetailView) -> list[doc.Block]:
-    """Return the rank probabilities of each result, collapsed if there are many methods."""
+    """Return the rank probabilities, which are collapsed if there are many methods."""
     no_ranks = doc.Prose("There are no ranks.")
     blocks: list[doc.Block] = list(
         view.boxes(lambda result: rank_blocks(result, view) or [no_ranks])
@@ -210,7 +210,7 @@ def _rank_section_blocks(view: DetailView) -> list[doc.Block]:
 
 
 def _value_blocks(result: MetricResult, view: DetailView) -> Iterator[doc.Block]:
-    """Yield the forest plot and the table of the values, collapsed if there are many methods."""
+    """Yield the forest plot and the table of values, which is collapsed if it is long."""
     figures = view.figures("forest", result)
     table = values_table(result)
     if len(result.comparison.methods) > _MAX_OPEN_METHODS:
@@ -227,7 +227,7 @@ def _collapse(blocks: Iterable[doc.Block], summary: str) -> doc.Collapsible:
 def _detail_section(
     anchor: str, title: str, nav_title: str, lead: str, blocks: Iterable[doc.Block]
 ) -> doc.Section:
-    """Return a section for pages, which begins with an explanation of the figures."""
+    """Return a section for HTML pages, which begins with an explanation of the figures."""
     lead_block = doc.Prose(lead, "lead", role="interactive")
     return doc.Section(anchor, title, (lead_block, *blocks), nav_title=nav_title)
 
@@ -274,7 +274,7 @@ def _numbered_options(labels: Sequence[str]) -> tuple[doc.Option, ...]:
 
 
 def _pair_blocks(result: MetricResult) -> Iterator[doc.Block]:
-    """Yield tables of pairs for the deciding test, for other valid tests and for invalid tests."""
+    """Yield tables of pairs for the main test, for other valid tests and for invalid tests."""
     tables = [(pairs[0], pairs_table(result, pairs)) for pairs in pairs_by_test(result)]
     valid_tables = [(pair.test, table) for pair, table in tables if pair.valid]
     if not valid_tables:
@@ -346,7 +346,7 @@ def _curves_section(view: DetailView) -> Iterator[doc.Section]:
 
 
 def _curve_boxes(result: MetricResult, kind: str, view: DetailView) -> Iterator[doc.Box]:
-    """Yield the figure of one kind of risk with a table of some points."""
+    """Yield the figure of one kind of risk, and a table with some points of the curves."""
     comparison = result.comparison
     bands: dict[str, RiskCoverageBand] = {}
     for method_bands in comparison.bands:

@@ -33,10 +33,10 @@ _MAX_METRIC_PAIRS = 3
 
 @dataclass(frozen=True, eq=False)
 class FigureEntry:
-    """A figure that is not drawn yet, with its metric and data set.
+    """A figure with its metric and data set, which is drawn when a renderer writes the report.
 
     The `metric` is empty for curves. If `data` is None, the figure shows all data sets together.
-    The `name` is the name of the figure files without suffix.
+    The `name` is the file name of the figure, without suffix.
     """
 
     kind: str
@@ -46,7 +46,7 @@ class FigureEntry:
     display: Any
 
     def to_block(self, key: str, caption_suffix: str = "") -> Figure:
-        """Return the figure as a block whose caption ends with `caption_suffix`."""
+        """Return the figure as a block of the report. Its caption ends with `caption_suffix`."""
         title, _, subtitle = self.display.title.partition("\n")
         description = capitalize_first(subtitle.removeprefix("(").removesuffix(")"))
         if caption_suffix:
@@ -65,7 +65,7 @@ class DetailView:
             self._entries[entry.kind, entry.metric, entry.data] = (f"figure-{i}", entry)
 
     def figures(self, kind: str, result: MetricResult, caption_suffix: str = "") -> list[Figure]:
-        """Return the figure of one kind for a result, or an empty list."""
+        """Return a list with the figure of one kind for a result, or an empty list."""
         key = (kind, result.metric, result.data)
         if key not in self._entries:
             return []
@@ -73,13 +73,13 @@ class DetailView:
         return [entry.to_block(figure_key, caption_suffix)]
 
     def boxes(self, blocks: Callable[[MetricResult], Iterable[Block]]) -> Iterator[Box]:
-        """Yield a box for each metric and data set; the menus of a page select one box."""
+        """Yield a container for each metric and data set, of which the menus of a page show one."""
         for i, metric in enumerate(self.comparison.metrics):
             for j, result in enumerate(metric_results(self.comparison, [metric], self.data)):
                 yield Box(tuple(blocks(result)), tags={"metric": str(i), "data": str(j)})
 
     def rank_changes(self) -> Iterator[tuple[FigureEntry, Figure]]:
-        """Yield the figures that compare the rankings by two metrics."""
+        """Yield figures that compare the rankings by two metrics."""
         for key, entry in self._entries.values():
             if entry.kind == "rank-change":
                 yield entry, entry.to_block(key)
@@ -111,7 +111,7 @@ def first_curve_figure(comparison: Comparison) -> Iterator[Figure]:
 
 
 def figure_entries(comparison: Comparison, data: Sequence[Split]) -> Iterator[FigureEntry]:
-    """Yield the figures of some data sets, and the figures over all data sets."""
+    """Yield the figures of the given data sets, and the figures over all data sets."""
     for metric in comparison.metrics:
         yield from _metric_figures(comparison, metric, data)
     data_or_all: list[Split | None] = list(data)
@@ -157,7 +157,7 @@ def _metric_figures(
 def _entry(
     comparison: Comparison, kind: str, metric: str, data: Split | None, display: Drawable
 ) -> FigureEntry:
-    """Return a figure with a unique file name of safe characters."""
+    """Return a figure with a unique file name that contains only safe characters."""
     name_parts = [kind, metric]
     if data is None:
         name_parts.append("all-data")

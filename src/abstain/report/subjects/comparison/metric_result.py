@@ -26,7 +26,7 @@ from abstain.typing import Split
 
 @dataclass(frozen=True, eq=False)
 class MetricResult:
-    """Results for one metric on one data set, or over all data sets if `data` is None."""
+    """Results for one metric on one data set. If `data` is None, they cover all data sets."""
 
     comparison: Comparison
     metric: str
@@ -46,22 +46,22 @@ class MetricResult:
 
     @cached_property
     def best_methods(self) -> list[str]:
-        """Methods with the best value, or no methods if all values are equal or undefined."""
+        """Methods with the best value. The list is empty if all values are equal or undefined."""
         return best_methods(self.estimates)
 
     @cached_property
     def pairs(self) -> list[PairedDifference]:
-        """Pairs of methods with the deciding test."""
+        """Pairs of methods, compared by the main test."""
         return self.comparison.pairs_of(self.metric, self.data)
 
     @cached_property
     def comparison_with_best(self) -> dict[str, RelationToBest]:
-        """Relation of each method to the best method, by the test of the pair."""
+        """Relation of each method to the best method, according to the test of this pair."""
         return compute_relations_to_best(self.estimates, self.pairs)
 
     @cached_property
     def numbers(self) -> dict[str, Number]:
-        """Estimates as table cells, with marks on the best and on not significantly worse ones."""
+        """Estimates as table cells, which mark the best and the not significantly worse methods."""
         marks: dict[RelationToBest, Literal["best", "tie"]] = {
             "best": "best",
             "not told apart": "tie",
@@ -79,13 +79,13 @@ class MetricResult:
         return numbers
 
     def methods_with(self, relation: RelationToBest) -> list[str]:
-        """Return the methods that have a relation to the best method, such as "worse"."""
+        """Return the methods with the given relation to the best method, such as "worse"."""
         relations = self.comparison_with_best.items()
         return [method for method, method_relation in relations if method_relation == relation]
 
     @cached_property
     def pair_with_best(self) -> dict[str, PairedDifference]:
-        """Pair of each method with the best method, or no pairs if no method is best."""
+        """Comparison of each method with the best method. It is empty if no method is best."""
         return pairs_with_best(self.pairs, self.best_methods[0]) if self.best_methods else {}
 
     @property
@@ -96,7 +96,7 @@ class MetricResult:
 
     @property
     def leader(self) -> str:
-        """Best method. If no method is best, the first method by rank or in the input."""
+        """Best method, or the first method by rank or in the input if no method is best."""
         if self.best_methods:
             return self.best_methods[0]
         if self.standings:
@@ -128,7 +128,9 @@ class MetricResult:
     @property
     def label_with_direction(self) -> Label:
         """Title of the metric, with the direction of better values."""
-        lower_is_better = not self.estimates or self.estimates[0].lower_is_better
+        # Over several data sets, there is no estimate.
+        estimates = [e for e in self.comparison.estimates if e.metric == self.metric]
+        lower_is_better = not estimates or estimates[0].lower_is_better
         return Label(self.title, direction="lower" if lower_is_better else "higher")
 
     @property
@@ -150,7 +152,7 @@ class MetricResult:
 
 
 def main_result(comparison: Comparison) -> MetricResult:
-    """Return the result of the first metric, over all data sets if available."""
+    """Return the result of the first metric, preferably over all data sets."""
     metric = comparison.metrics[0]
     has_summary = len(comparison.data) > 1 and bool(comparison.summary_of(metric, None))
     return MetricResult(comparison, metric, None if has_summary else comparison.data[0])
@@ -161,7 +163,7 @@ def metric_results(
     metrics: Sequence[str] | None = None,
     data: Sequence[Split] | None = None,
 ) -> Iterator[MetricResult]:
-    """Yield the results for the given or all metrics on the given or all data sets."""
+    """Yield the results for some metrics and data sets. By default, yield all results."""
     for metric in comparison.metrics if metrics is None else metrics:
         for split in comparison.data if data is None else data:
             yield MetricResult(comparison, metric, split)

@@ -1,4 +1,4 @@
-"""Sections on all data sets or runs together, and on the choice of the metric."""
+"""Report sections on the results over all data sets or runs, and on the choice of the metric."""
 
 import math
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ _MAX_OPEN_ROWS = 4
 
 
 def overall_section(view: DetailView) -> Iterator[doc.Section]:
-    """Yield the section on all data sets or runs if the comparison has more than one."""
+    """Yield the section on all data sets or runs, if there is more than one."""
     comparison = view.comparison
     boxes = []
     for i, metric in enumerate(comparison.metrics):
@@ -62,7 +62,7 @@ def overall_section(view: DetailView) -> Iterator[doc.Section]:
 
 
 def independence_caution(comparison: Comparison) -> str:
-    """Return the independence assumption of the tests across data sets or runs."""
+    """Return a sentence on the independence that tests over data sets or runs assume."""
     if not comparison.mean_ranks:
         return ""
     blocks = comparison.block_kind
@@ -81,7 +81,7 @@ def independence_caution(comparison: Comparison) -> str:
 
 
 def _metric_blocks(result: MetricResult, view: DetailView) -> list[doc.Block]:
-    """Return the figures and tables of one metric over all data sets or runs."""
+    """Return figures and tables of one metric over all data sets or runs."""
     across = result.comparison.mean_ranks_of(result.metric)
     if across is None and not result.standings:
         return []
@@ -109,7 +109,7 @@ def _metric_blocks(result: MetricResult, view: DetailView) -> list[doc.Block]:
 
 
 def _mean_rank_table(result: MetricResult, across: MeanRanks) -> doc.Table:
-    """Return the mean rank of each method over all data sets or runs."""
+    """Return a table of the mean rank of each method over all data sets or runs."""
     ranks = [doc.Number(rank, number_format="two_decimals") for rank in across.mean_ranks]
     return doc.Table(
         (doc.METHOD_COLUMN, doc.number_column("Mean rank")),
@@ -119,7 +119,7 @@ def _mean_rank_table(result: MetricResult, across: MeanRanks) -> doc.Table:
 
 
 def rank_blocks(result: MetricResult, view: DetailView) -> list[doc.Block]:
-    """Return the figure of rank probabilities with its tables beside or below the figure."""
+    """Return the figure of the rank probabilities and its tables."""
     figures = view.figures("ranks", result)
     tables = tuple(rank_probability_tables(result))
     if not tables:
@@ -131,7 +131,7 @@ def rank_blocks(result: MetricResult, view: DetailView) -> list[doc.Block]:
 
 
 def _aggregate_tables(result: MetricResult) -> list[doc.Table]:
-    """Return the table of interquartile means, or an empty list if there are none."""
+    """Return a list with the table of interquartile means, or an empty list if there are none."""
     aggregates = [a for a in result.comparison.aggregates if a.metric == result.metric]
     if not aggregates:
         return []
@@ -162,7 +162,7 @@ def _aggregate_tables(result: MetricResult) -> list[doc.Table]:
 
 
 def _improvement_tables(result: MetricResult) -> list[doc.Collapsible]:
-    """Return the probabilities that a run of one method is better than a run of another."""
+    """Return a table of the probability that a run of one method is better than one of another."""
     rows = []
     for improvement in result.comparison.improvements:
         if improvement.metric == result.metric:
@@ -222,7 +222,7 @@ def metric_comparison_section(view: DetailView) -> Iterator[doc.Section]:
 
 
 def _rank_change_table(display: RankingChangeDisplay, caption: str) -> doc.Table:
-    """Return the ranks of each method by two metrics."""
+    """Return a table of the ranks of each method by two metrics."""
     columns = (
         doc.METHOD_COLUMN,
         doc.number_column(f"Rank by {metric_title(display.first)}"),
@@ -237,7 +237,7 @@ def _rank_change_table(display: RankingChangeDisplay, caption: str) -> doc.Table
 
 
 def _tau_table(comparison: Comparison) -> doc.Table:
-    """Return Kendall's tau between the rankings of each pair of metrics."""
+    """Return a table of Kendall's tau between the rankings by each pair of metrics."""
     level = format_percent(comparison.level)
     overall_name = f"all {comparison.block_kind}"
     rows = []
@@ -268,7 +268,7 @@ def _tau_table(comparison: Comparison) -> doc.Table:
 
 
 def stability_table(comparison: Comparison) -> Iterator[doc.Collapsible]:
-    """Yield the table of the similarity of the rankings of resamples, if available."""
+    """Yield a table of the similarity of the rankings of resamples, if it was computed."""
     if not comparison.stability:
         return
     rows = []
@@ -288,7 +288,7 @@ def stability_table(comparison: Comparison) -> Iterator[doc.Collapsible]:
 
 
 def _tau_cells(value: float, low: float, high: float) -> tuple[doc.Number, doc.Range]:
-    """Return Kendall's tau without rounding errors, and the range of tau."""
+    """Return Kendall's tau without rounding errors, with its range."""
     return (
         doc.Number(round(value, 12), number_format="two_decimals"),
         doc.Range(low, high, number_format="two_decimals"),

@@ -66,7 +66,7 @@ _SHORT_CONCLUSIONS: Final = {
 
 @dataclass(frozen=True, eq=False)
 class Overview:
-    """Text and tables on the tests of one metric on one data set, or over all data sets."""
+    """Texts and tables on the tests of one metric on one data set or over all data sets."""
 
     result: MetricResult
 
@@ -77,7 +77,7 @@ class Overview:
 
     @property
     def reference(self) -> SummaryRow:
-        """Results of the reference, which all other methods are compared with."""
+        """Results of the reference method, with which all other methods are compared."""
         return next(row for row in self.rows if row.method == row.reference)
 
     @property
@@ -86,7 +86,7 @@ class Overview:
         return bool(self.result.comparison.reference)
 
     def methods_with(self, conclusion: str) -> list[str]:
-        """Return the methods with a conclusion of the test, such as "significantly worse"."""
+        """Return the methods whose test has the given conclusion, such as "significantly worse"."""
         return [row.method for row in self.rows if row.conclusion == conclusion]
 
     # ------------------------------------------------------------------------------- numbers
@@ -106,7 +106,7 @@ class Overview:
         return format_fixed(row.value, self._value_decimals)
 
     def interval_text(self, row: SummaryRow) -> str:
-        """Format the interval of a method, or return an empty string without an interval."""
+        """Format the interval of a method, or return an empty string if there is none."""
         return format_fixed_interval(row.low, row.high, self._value_decimals)
 
     def _difference_text(self, difference: float) -> str:
@@ -118,7 +118,7 @@ class Overview:
         )
 
     def difference_texts(self, row: SummaryRow) -> tuple[str, str]:
-        """Format the difference of a method from the reference, and the p-value."""
+        """Format the difference between a method and the reference, with its p-value."""
         if row.conclusion == "reference":
             return "reference", ""
         p_value = "" if math.isnan(row.adjusted) else self._p_text(row)
@@ -128,7 +128,7 @@ class Overview:
         return format_adjusted(row.adjusted, 1 - self.result.comparison.level)
 
     def rank_text(self, row: SummaryRow) -> str:
-        """Format the rank interval of a method, or return an empty string without ranks."""
+        """Format the rank interval of a method, or return an empty string if there is none."""
         if math.isnan(row.rank_low):
             return ""
         low, high = int(row.rank_low), int(row.rank_high)
@@ -136,7 +136,7 @@ class Overview:
 
     # -------------------------------------------------------------------------------- answer
     def answer(self) -> tuple[str, ...]:
-        """Return the answer of the comparison in one or two texts, or nothing without tests."""
+        """Return the main result of the comparison, or nothing if there are no tests."""
         n_others = len(self.rows) - 1
         worse = self.methods_with("significantly worse")
         better = self.methods_with("significantly better")
@@ -161,10 +161,10 @@ class Overview:
         return (claim, f"{details}.") if details else (f"{claim}.",)
 
     def _answer_subject(self) -> str:
-        """Return the name of the reference, with its value if the reference is the best method."""
+        """Return the name of the reference. If the reference is the best method, add its value."""
         name = quote(self.reference.method)
         if self.is_specified:
-            return name
+            return f"By {self.result.title}, {name}"
         verb = "has" if self._is_single_best else "shares"
         value = self.value_text(self.reference)
         return f"{name} {verb} the {self._extreme} {self.result.title} ({value}) and"
@@ -180,7 +180,7 @@ class Overview:
     def _p_value_details(
         self, worse: Sequence[str], better: Sequence[str], similar: Sequence[str]
     ) -> str:
-        """Return the difference and the p-value if the answer names a single other method."""
+        """Return the difference and its p-value if there is exactly one such method."""
         names = better or worse or similar
         if len(names) != 1:
             return ""
@@ -192,7 +192,7 @@ class Overview:
 
     # --------------------------------------------------------------------------- key numbers
     def key_numbers(self) -> Iterator[KeyNumber]:
-        """Yield the value and rank of the reference, and the counts of better and worse methods."""
+        """Yield the value and rank of the reference, and how many methods are better or worse."""
         if not self.rows:
             return
         reference = self.reference
@@ -216,7 +216,7 @@ class Overview:
         yield self._count_of_methods("significantly worse", f"than {name}")
 
     def _count_of_methods(self, conclusion: str, relation: str) -> KeyNumber:
-        """Return the number of methods with a conclusion, and the names of a few methods."""
+        """Return a key number that counts the methods with a conclusion and names some of them."""
         names = self.methods_with(conclusion)
         detail = relation
         if 0 < len(names) <= _MAX_NAMES:
@@ -225,7 +225,7 @@ class Overview:
 
     # -------------------------------------------------------------------------------- tables
     def blocks(self, *, is_complete: bool = False) -> Iterator[Block]:
-        """Yield the forest table of the methods near the reference, and collapse the others."""
+        """Yield a table of the methods near the reference, and a collapsed table of the others."""
         visible = slice(0, len(self.rows)) if is_complete else self._visible_rows()
         above = self.rows[: visible.start]
         below = self.rows[visible.stop :]
@@ -294,7 +294,7 @@ class Overview:
         return Table(columns, (group,), title=title, caption=caption, layout="forest")
 
     def _forest_row(self, row: SummaryRow) -> Row:
-        """Return the row of a method, with the interval of its difference as a line."""
+        """Return the row of a method, in which a line shows the interval of its difference."""
         is_reference = row.conclusion == "reference"
         mark = IntervalMark(
             math.nan if is_reference else row.difference,
@@ -344,7 +344,7 @@ class Overview:
         return Collapsible(summary, (self._forest_table(rows, summary),), role="detail")
 
     def describe(self, rows: Sequence[SummaryRow]) -> str:
-        """Return the number of some methods with their conclusions, differences and p-values."""
+        """Return a text on several methods with their conclusions, differences and p-values."""
         noun = "other" if len(rows) == 1 else "others"
         text = f"{len(rows)} {noun}: {_count_conclusions(rows)}"
         differences = [row.difference for row in rows if not math.isnan(row.difference)]
@@ -396,8 +396,23 @@ class Overview:
             )
         return " ".join(sentences)
 
+    def test_note_of_tables(self) -> str:
+        """Explain the p-values and ranks of several tables with different best methods."""
+        if not self.reference.n_tests:
+            return "The differences were not tested."
+        sentences = [f"Test: {self.reference.test}."]
+        if not self.result.comparison.is_adjusted:
+            sentences.append("Neither p-values nor ranks are adjusted for multiple comparisons.")
+        else:
+            sentences.append(
+                "The reference of a table is its best method. Therefore, the p-values are adjusted "
+                f"for all {format_count(self.result.comparison.n_pairs)} pairs of the table, from "
+                "which the rank intervals follow."
+            )
+        return " ".join(sentences)
+
     def summary_table(self, *, is_complete: bool) -> Iterator[Block]:
-        """Yield the table for a terminal or a notebook, and the number of omitted methods."""
+        """Yield a table for a terminal or a notebook, and the number of omitted methods."""
         visible = slice(0, len(self.rows)) if is_complete else self._visible_rows()
         level = format_percent(self.reference.level)
         p_name = "Adj. p" if self.result.comparison.is_adjusted else "p"
@@ -416,7 +431,7 @@ class Overview:
                 yield Prose(f"{self.describe(omitted)}.")
 
     def _summary_table_row(self, row: SummaryRow) -> Row:
-        """Return the row of a method in the table for a terminal or a notebook."""
+        """Return the table row of a method for a terminal or a notebook."""
         cells: tuple[Cell, ...] = (
             row.method,
             Number(row.value, display_text=self.value_text(row), reason=row.note),
@@ -433,7 +448,7 @@ def _adjusted_p_value(row: SummaryRow) -> float:
 
 
 def _count_conclusions(rows: Sequence[SummaryRow]) -> str:
-    """Return the number of methods with each conclusion, such as "all significantly worse"."""
+    """Return a text with the number of methods for each conclusion."""
     counts = Counter(row.conclusion for row in rows)
     if len(counts) > 1:
         return ", ".join(f"{count} {conclusion}" for conclusion, count in counts.items())
@@ -453,7 +468,7 @@ def join_names(names: Sequence[str]) -> str:
 
 
 def _count_text(names: Sequence[str], n_others: int) -> str:
-    """Return the names of one or two methods, or the number of several methods."""
+    """Return the names of one or two methods, or the number of more methods."""
     if len(names) == 1:
         return quote(names[0]) if n_others <= 2 else f"one, {quote(names[0])}"
     if len(names) == n_others:
@@ -464,7 +479,7 @@ def _count_text(names: Sequence[str], n_others: int) -> str:
 
 
 def format_adjusted(p_value: float, alpha: float) -> str:
-    """Format a p-value with three decimals, but do not round a significant p-value up to alpha.
+    """Format a p-value with three decimals, or as "< alpha" if it would be rounded up to alpha.
 
     Examples
     --------

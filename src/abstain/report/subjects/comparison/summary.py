@@ -1,7 +1,7 @@
 """Summary of a comparison for a terminal or a notebook."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from abstain.evaluation.comparison import Comparison
 from abstain.plots.formatting import format_percent
@@ -9,7 +9,6 @@ from abstain.report.document import Block, Prose, SeeAlso
 from abstain.report.formatting import format_narrow_number, join_first
 from abstain.report.subjects.comparison.metric_result import (
     MetricResult,
-    main_result,
     metric_results,
 )
 from abstain.report.subjects.comparison.overall import independence_caution
@@ -24,7 +23,7 @@ _MAX_NAMES = 4
 
 
 def summary_blocks(comparison: Comparison, *, is_complete: bool) -> Iterator[Block]:
-    """Yield the main results, and a table or a line for each metric and data set."""
+    """Yield the main result, and a table or a line of text for each metric and data set."""
     results = list(metric_results(comparison))
     has_tables = is_complete or len(results) <= _MAX_TABLES
     caution = independence_caution(comparison)
@@ -48,11 +47,11 @@ def summary_blocks(comparison: Comparison, *, is_complete: bool) -> Iterator[Blo
         else:
             text = f"{resamples_note} The results of the test from the literature are "
             yield SeeAlso(text, "in the report only (--out).", "in .pairs.", "notes")
-    yield Prose(_footnote(comparison, has_tables=has_tables), "notes")
+    yield Prose(_footnote(comparison, results if has_tables else []), "notes")
 
 
 def _summary_line(result: MetricResult) -> str:
-    """Return a line with the best methods and the methods that do not differ significantly."""
+    """Return a line with the best methods and the methods that are not significantly worse."""
     methods = [estimate.method for estimate in result.ranked]
     best = [m for m in methods if result.comparison_with_best[m] == "best"]
     tied = [m for m in methods if result.comparison_with_best[m] == "not told apart"]
@@ -67,15 +66,17 @@ def _summary_line(result: MetricResult) -> str:
     return line
 
 
-def _footnote(comparison: Comparison, *, has_tables: bool) -> str:
-    """Return the explanation of intervals and significance below the summary."""
+def _footnote(comparison: Comparison, tables: Sequence[MetricResult]) -> str:
+    """Explain the intervals and the tests of the printed tables, or of lines without tables."""
     test = comparison.describe_tests()
     test_note = f" ({test})" if test else ""
-    if not has_tables:
+    if not tables:
         return (
             f"In brackets: {format_percent(comparison.level)} intervals. Significance is based on "
             f"the {comparison.p_value_label}-value{test_note}. Values are fractions."
         )
-    overview = Overview(main_result(comparison))
-    note = f"{overview.test_note(has_lines=False)} " if overview.rows else ""
-    return f"{note}Values are fractions."
+    overviews = [overview for overview in map(Overview, tables) if overview.rows]
+    notes = {overview.test_note(has_lines=False): None for overview in overviews}
+    if len(notes) > 1:
+        notes = {overview.test_note_of_tables(): None for overview in overviews}
+    return " ".join((*notes, "Values are fractions."))

@@ -50,7 +50,7 @@ _MAX_RANK_COLUMNS = 25
 
 
 def overview_table(comparison: Comparison) -> Table:
-    """Return a table of the best method for each metric and data set."""
+    """Return a table with the best method for each metric and data set."""
     rows = [_overview_row(result) for result in metric_results(comparison)]
     return Table(
         (
@@ -71,7 +71,7 @@ def overview_table(comparison: Comparison) -> Table:
 
 
 def _overview_row(result: MetricResult) -> tuple[Cell, ...]:
-    """Return the row of one metric in the table of the best methods."""
+    """Return the table row with the best method for one metric."""
     best_names = join_first(result.methods_with("best"), _MAX_NAMES)
     best_cell = Span("none", "undefined")
     if best_names:
@@ -91,14 +91,14 @@ def _overview_row(result: MetricResult) -> tuple[Cell, ...]:
 
 
 def _names_or_count(names: Sequence[str]) -> str | None:
-    """Return the names of a few methods, or the number of many methods."""
+    """Return the names of the methods, or their number if there are many."""
     if len(names) > _MAX_NAMES:
         return f"{len(names)} others"
     return ", ".join(names) or None
 
 
 def values_table(result: MetricResult) -> Table:
-    """Return the table of the value, interval and tests of each method, best method first."""
+    """Return a table of the value, interval and tests of each method, best method first."""
     failure_counts = unique(format_count(estimate.failures) for estimate in result.ranked)
     has_failures = len(failure_counts) > 1
     has_notes = any(estimate.note for estimate in result.ranked)
@@ -149,7 +149,7 @@ def _values_columns(
 
 
 def _reference_cells(row: SummaryRow | None, result: MetricResult) -> tuple[Cell, ...]:
-    """Return the difference from the reference, its p-values, the ranks and the conclusion."""
+    """Return cells with the difference from the reference, p-values, ranks and conclusion."""
     n_p_values = len(_p_value_headers(result))
     if row is None:
         return (None,) * (3 + n_p_values)
@@ -181,7 +181,7 @@ def _values_caption(result: MetricResult, failure_counts: Sequence[str]) -> str:
 
 # --------------------------------------------------------------------------------------- pairs
 def pairs_by_test(result: MetricResult) -> list[list[PairedDifference]]:
-    """Return the pairs for each test, starting with the deciding test."""
+    """Return the pairs of methods for each test, starting with the main test."""
     comparison, key = result.comparison, (result.metric, result.data)
     return [comparison.pairs_of(*key, test) for test in comparison.tests_of(*key)]
 
@@ -192,9 +192,9 @@ def displayed_share_of_pairs(n_methods: int) -> float:
 
 
 def pairs_table(result: MetricResult, pairs: Sequence[PairedDifference]) -> Table:
-    """Return the table of the pairs of one test, or of the best method's pairs if there are many.
+    """Return a table of pairs. If there are many, it contains only pairs with the best method.
 
-    All pairs must have the same test.
+    All pairs must be compared by the same test.
     """
     test = pairs[0]
     common_note = shared_note(pairs)
@@ -244,13 +244,13 @@ def _pairs_columns(result: MetricResult, *, is_valid: bool, has_notes: bool) -> 
 
 
 def _superiority_column(result: MetricResult) -> Column:
-    """Return the column of the share of data sets or runs on which the first method is better."""
+    """Return the header for the share of data sets or runs on which the first method is better."""
     text = f"First better, % of {result.comparison.block_kind}"
     return number_column(Label(text, tooltip="Ties are counted half"))
 
 
 def shared_note(pairs: Sequence[PairedDifference]) -> str:
-    """Return the note that all pairs share, or an empty string for different notes."""
+    """Return the note of the pairs, or an empty string if their notes differ."""
     notes = unique(p.note for p in pairs)
     return capitalize_first(notes[0].rstrip(".")) if len(notes) == 1 else ""
 
@@ -292,7 +292,7 @@ def _pair_row(pair: PairedDifference, result: MetricResult, *, has_note: bool) -
 
 
 def non_inferiority_table(result: MetricResult) -> Table | None:
-    """Return the non-inferiority tests against the reference, or None without a margin."""
+    """Return a table of non-inferiority tests against the reference, or None if there are none."""
     if not result.non_inferiority_rows:
         return None
     claim = non_inferiority_claim(result.non_inferiority_rows[0], has_quotes=False)
@@ -316,7 +316,7 @@ def non_inferiority_table(result: MetricResult) -> Table | None:
 
 # --------------------------------------------------------------------------------------- ranks
 def rank_probability_tables(result: MetricResult) -> list[Table]:
-    """Return a table of rank probabilities for each method of computation."""
+    """Return a table of rank probabilities for each way of computing them."""
     key = (result.metric, result.data)
     sources = unique(s.source for s in result.comparison.standings if (s.metric, s.data) == key)
     return [
@@ -356,7 +356,7 @@ def _rank_probability_table(result: MetricResult, standings: Sequence[Standing])
 
 
 def _standing_row(standing: Standing, result: MetricResult, n_columns: int) -> tuple[Cell, ...]:
-    """Return the ranks of a method, and the probabilities of the first ranks."""
+    """Return the table row with the rank, the mean rank and the rank probabilities of a method."""
     rank_low, rank_high = standing.rank_low, standing.rank_high
     if result.data is not None:
         # For a single data set, the interval is from the tests instead of the simulation.
@@ -376,7 +376,7 @@ def _standing_row(standing: Standing, result: MetricResult, n_columns: int) -> t
 
 
 def _rank_caption(*, has_columns: bool) -> str:
-    """Return the description of the table of ranks, with or without a column for each rank."""
+    """Return the caption of a table of ranks, with or without columns of probabilities."""
     if has_columns:
         return "Number of 100 simulated studies of this size in which a method has each rank"
     return (
@@ -389,7 +389,7 @@ def _rank_caption(*, has_columns: bool) -> str:
 def paper_table(
     comparison: Comparison, metrics: Sequence[str] | None, *, times_1000: bool, intervals: bool
 ) -> list[Block]:
-    """Return a table of the requested metrics, or of all metrics, with a footnote."""
+    """Return a table of the requested metrics, or of all metrics, and its footnote."""
     check_comparison(comparison)
     requested = comparison.metrics if metrics is None else metrics
     names = [comparison.metric_or_first(name, "metrics") for name in requested]

@@ -24,6 +24,9 @@ from abstain.report.subjects.comparison.overview import Overview, quote
 #: Maximum number of metrics with sentences.
 _MAX_METRICS = 3
 
+#: Maximum number of data sets with a conclusion for each of them.
+_MAX_DATA_SETS = 3
+
 #: Maximum number of methods whose number of data sets with a significant result is given.
 _MAX_METHODS_WITH_COUNTS = 4
 
@@ -35,7 +38,7 @@ _MIN_TAU_SIMILAR = 0.8
 
 
 def comparison_answer(comparison: Comparison) -> list[str]:
-    """Return the answer in one or two sentences, and omit sentences without numbers."""
+    """Return the main result in one or two sentences."""
     metric = comparison.metrics[0]
     results = list(metric_results(comparison, [metric]))
     overview = Overview(main_result(comparison))
@@ -57,7 +60,7 @@ def comparison_answer(comparison: Comparison) -> list[str]:
 
 
 def key_numbers(comparison: Comparison) -> Iterator[KeyNumber]:
-    """Yield the most important numbers of the first metric."""
+    """Yield the key numbers for the first metric."""
     if comparison.reference or len(comparison.data) == 1:
         yield from Overview(main_result(comparison)).key_numbers()
         return
@@ -84,7 +87,7 @@ def key_numbers(comparison: Comparison) -> Iterator[KeyNumber]:
 
 # ------------------------------------------------------------------------------ one data set
 def _no_best_sentence(title: str, estimates: Sequence[Estimate]) -> str:
-    """Return the reason why no method is best."""
+    """Return a text with the reason why no method is best."""
     methods = [e.method for e in estimates if not math.isnan(e.value)]
     if not methods:
         return f"{title} is undefined for all methods."
@@ -95,7 +98,12 @@ def _no_best_sentence(title: str, estimates: Sequence[Estimate]) -> str:
 
 # -------------------------------------------------------------------------- several data sets
 def _several_data_sets_sentences(results: Sequence[MetricResult]) -> list[str]:
-    """Return sentences on the leader and on the tests over several data sets."""
+    """Return a sentence for each of few data sets, or sentences on the leader and the tests."""
+    if len(results) <= _MAX_DATA_SETS:
+        answers = [" ".join(Overview(result).answer()) for result in results]
+        if all(answers):
+            names = [result.data_name for result in results]
+            return [f"{name}: {answer}" for name, answer in zip(names, answers, strict=True)]
     n_best = Counter(method for result in results for method in result.best_methods)
     title = results[0].title
     estimates = [estimate for result in results for estimate in result.estimates]
@@ -118,7 +126,7 @@ def _several_data_sets_sentences(results: Sequence[MetricResult]) -> list[str]:
 
 
 def _significance_sentence(results: Sequence[MetricResult], leader: str) -> str:
-    """Return the number of data sets on which the leader is significantly better than others."""
+    """Return a clause with the number of data sets on which a method is significantly better."""
     on_all: list[str] = []
     on_some: list[str] = []
     on_none: list[str] = []
@@ -139,12 +147,14 @@ def _significance_sentence(results: Sequence[MetricResult], leader: str) -> str:
         clauses.append(f"{len(on_some) - _MAX_METHODS_WITH_COUNTS} more methods on some data sets")
     if on_none:
         clauses.append(f"{join_quoted(on_none)} on no data set")
-    return f"It is significantly better than {', than '.join(clauses)}." if clauses else ""
+    if not clauses:
+        return ""
+    return f"“{leader}” is significantly better than {', than '.join(clauses)}."
 
 
 # -------------------------------------------------------------------------------- two metrics
 def agreement_sentence(comparison: Comparison, metric: str) -> str:
-    """Return a sentence on the similarity of two rankings by different metrics."""
+    """Return a sentence on the similarity of the rankings by two metrics."""
     reference = comparison.metrics[0]
     data = None if len(comparison.data) > 1 else comparison.data[0]
     taus = []
@@ -168,7 +178,7 @@ def agreement_sentence(comparison: Comparison, metric: str) -> str:
 
 # ------------------------------------------------------------------------------ non-inferiority
 def non_inferiority_claim(row: NonInferiorityRow, *, has_quotes: bool = True) -> str:
-    """Return the tested claim, which is that a method is worse by at most the margin."""
+    """Return the tested claim: the method is worse than the reference by at most the margin."""
     reference = f"“{row.reference}”" if has_quotes else row.reference
     return f"at most {row.margin:g} worse than {reference}"
 
@@ -206,7 +216,7 @@ def _bound_text(row: NonInferiorityRow) -> str:
 
 
 def non_inferiority_lines(results: Sequence[MetricResult], *, is_short: bool) -> list[str]:
-    """Return a line for each non-inferiority test, or for each metric and data set if short."""
+    """Return a line for each non-inferiority test, or for each result if `is_short` is true."""
     lines = []
     for result in results:
         rows = result.non_inferiority_rows

@@ -1,1 +1,1 @@
-"""Report of an evaluation, with the metrics and charts of every score on every split."""
+"""Report of an evaluation, with metrics and charts of each score on each split."""

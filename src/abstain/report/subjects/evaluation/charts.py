@@ -41,7 +41,7 @@ _THRESHOLD_DIGITS = 9
 
 
 def chart_data(lookup: ResultLookup) -> dict[str, Any]:
-    """Return the thinned curves of every split and score for the charts of the page."""
+    """Return the curve of each split and score for the charts, with fewer points."""
     n_cases = max(len(lookup.cases), 1)
     n_vertices = max(_MIN_VERTICES, min(_MAX_VERTICES, _MAX_PAGE_VERTICES // n_cases))
     n_band_points = max(_MIN_BAND_POINTS, _MAX_PAGE_BAND_POINTS // n_cases)
@@ -57,7 +57,7 @@ def chart_data(lookup: ResultLookup) -> dict[str, Any]:
 
 
 def _case_data(case: ScoreCurves, lookup: ResultLookup, n_vertices: int) -> dict[str, Any]:
-    """Return the curves of one split and score as lists for JSON."""
+    """Return the curves of one split and score as lists that JSON can store."""
     data: dict[str, Any] = {
         "split": lookup.split_index[case.split],
         "score": lookup.score_index[case.score],
@@ -79,10 +79,10 @@ def _case_data(case: ScoreCurves, lookup: ResultLookup, n_vertices: int) -> dict
 
 
 def _risk_coverage_data(case: ScoreCurves, n_vertices: int) -> dict[str, list[Any]]:
-    """Return the counts of accepted samples and failures at the points of the thinned curve.
+    """Return the numbers of accepted samples and failures at the points of a curve.
 
-    The page computes coverage and selective risk from the counts. For weighted samples, the counts
-    are not sufficient, so the data include coverage and selective risk.
+    The scripts of the page compute coverage and selective risk from these numbers. For weighted
+    samples, the result also contains coverage and selective risk.
     """
     thinned = thin(case.selective, vertices=n_vertices)
     data: dict[str, list[Any]] = {
@@ -120,7 +120,7 @@ def _group_data(name: str, curve: RiskCoverageCurve, thresholds: Array) -> dict[
 def _band_data(band: RiskCoverageBand, max_points: int) -> dict[str, list[Any]]:
     """Return the confidence band of the selective risk at some coverages.
 
-    The page multiplies the band by the coverage for the generalized risk.
+    The scripts of the page multiply the band by the coverage for the generalized risk.
     """
     size = band.coverage.size
     indices = np.linspace(0, size - 1, min(max_points, size)).round().astype(np.int64)
@@ -211,10 +211,10 @@ def _clipped_mark(kind: str, **style: Any) -> Json:
 
 @dataclass(frozen=True)
 class _Axes:
-    """The axes and the line styles of a chart, which all its layers share.
+    """The axes and the line styles that all layers of a chart share.
 
-    The datasets of the page contain the fields of `x` and `y` and the name of the score. The
-    `first_color` is the color index of the first score, after the colors of the splits.
+    The datasets of a chart contain the fields `x` and `y` and the name of the score. The
+    `first_color` is the index of the color of the first score.
     """
 
     scores: list[str]
@@ -278,15 +278,15 @@ class _Axes:
 def risk_coverage_chart(
     scores: list[str], *, kind: str, zero_one: bool, level: str = "", first_color: int = 0
 ) -> Json:
-    """Return the chart of the selective or the generalized risk by coverage.
+    """Return the risk-coverage chart of the selective or the generalized risk.
 
-    The page sets the datasets of the chart. The dataset ``curves`` contains coverage, risk,
-    threshold, accepted, failures, usable and score. The dataset ``reference`` contains the risk y
-    of a random confidence score at the coverage x. The dataset ``selected`` contains coverage, risk
-    and score at the working point of the slider. With bands of the confidence `level` (such as
-    "95%"), the page also sets two datasets. The dataset ``bands`` contains coverage, risk_low,
-    risk_high and score of the pointwise bands. The dataset ``edges`` contains coverage, risk, end
-    and score of the simultaneous bands.
+    The scripts of the page set the datasets of the chart. The dataset ``curves`` contains coverage,
+    risk, threshold, accepted, failures, usable and score. The dataset ``reference`` contains the
+    risk y of a random confidence score at the coverage x. The dataset ``selected`` contains
+    coverage, risk and score at the threshold of the slider. If there are bands with a confidence
+    `level` such as "95%", there are two other datasets. The dataset ``bands`` contains coverage,
+    risk_low, risk_high and score of the pointwise bands. The dataset ``edges`` contains coverage,
+    risk, end and score of the simultaneous bands.
     """
     y = _quantitative_channel("risk", title=_RISK_TITLES[kind, zero_one], scale=_RISK_SCALE)
     x = _quantitative_channel("coverage", title=_COVERAGE, scale=_UNIT_SCALE)
@@ -322,7 +322,7 @@ def _working_point_layers(axes: _Axes) -> list[Json]:
 
 
 def _band_layers(axes: _Axes) -> list[Json]:
-    """Return the layers of the pointwise band as an area and the simultaneous band as lines."""
+    """Return layers that show the pointwise band as an area and the simultaneous band as lines."""
     area = {
         "data": {"name": "bands"},
         "mark": _clipped_mark("area", opacity={"expr": "band_opacity"}),
@@ -348,7 +348,7 @@ def _band_layers(axes: _Axes) -> list[Json]:
 
 
 def reliability_chart(scores: list[str], *, first_color: int = 0) -> Json:
-    """Return the reliability diagram of the accuracy by the mean confidence of each bin."""
+    """Return the reliability diagram, which shows accuracy by mean confidence in bins."""
     x, y = (
         _quantitative_channel(field, title=title, scale=_RELIABILITY_SCALE)
         for field, title in zip(("confidence", "accuracy"), RELIABILITY_TITLES, strict=True)
@@ -366,7 +366,7 @@ def reliability_chart(scores: list[str], *, first_color: int = 0) -> Json:
 
 
 def metric_coverage_chart(scores: list[str], *, title: str, first_color: int = 0) -> Json:
-    """Return the chart of a metric with a threshold (CWSA, CWSA+) by coverage."""
+    """Return a chart of CWSA or CWSA+ by coverage."""
     x = _quantitative_channel("coverage", title=_COVERAGE, scale=_UNIT_SCALE)
     y = _quantitative_channel("value", title=title, scale={"zero": False})
     axes = _Axes(scores, x, y, first_color=first_color)

@@ -98,10 +98,10 @@ def _names(lookup: ResultLookup) -> Iterator[str]:
 
 
 def _demote_warnings(lookup: ResultLookup) -> Iterator[Note]:
-    """Yield the notes; warnings about scores that are not the best become plain notes.
+    """Yield the notes. Warnings about scores that are not the best become plain notes.
 
-    Such warnings do not change the interpretation of the answer. Scores from the data keep their
-    warnings.
+    Such warnings do not change the interpretation of the main result. Warnings about scores that
+    are columns of the data are not changed.
     """
     best_scores = {result.score for result in lookup.best_results.values()}
     important = best_scores | lookup.evaluation.column_scores | {""}
@@ -125,12 +125,12 @@ def _facts(lookup: ResultLookup, source: str) -> Iterator[tuple[str, str]]:
 
 
 def _prints_metrics(lookup: ResultLookup, options: doc.ReportOptions) -> bool:
-    """Return whether a summary prints metrics in detail instead of the key table."""
+    """Return whether a short report prints explanations of metrics instead of the key table."""
     return options.full or bool(lookup.evaluation.requested_metrics) or lookup.best is None
 
 
 def _summary_blocks(lookup: ResultLookup, options: doc.ReportOptions) -> Iterator[doc.Block]:
-    """Yield the blocks for a terminal, which are the requested metrics and one curve."""
+    """Yield the requested metrics and one curve for a terminal."""
     has_requested_metrics = 0 < len(lookup.evaluation.requested_metrics) <= _MAX_METRIC_COLUMNS
     if has_requested_metrics and not options.full:
         yield tables.requested_table(lookup)
@@ -145,7 +145,7 @@ def _summary_blocks(lookup: ResultLookup, options: doc.ReportOptions) -> Iterato
 
 
 def _curve_figure(lookup: ResultLookup) -> Iterator[doc.Figure]:
-    """Yield a figure with the curves of some scores on the first split."""
+    """Yield a figure with the curves of the first scores on the first split."""
     split = lookup.splits[0] if lookup.splits else ()
     cases = [case for case in lookup.evaluation.curves if case.split == split]
     if not cases:
@@ -169,7 +169,7 @@ def _curve_series(case: ScoreCurves) -> Series:
 
 
 def _sections(lookup: ResultLookup, options: doc.ReportOptions) -> Iterator[doc.Block]:
-    """Yield the sections of the page, starting with those that are not collapsed."""
+    """Yield the sections of the HTML page, starting with those that are not collapsed."""
     if lookup.has_several_splits and len(lookup.scores) > 1 and lookup.key_metric:
         yield _all_scores_section(lookup)
     yield from _calibration_section(lookup)
@@ -201,7 +201,7 @@ def _collapsed_sections(
 
 
 def _controls(lookup: ResultLookup) -> doc.Controls:
-    """Return the controls that select the split and the scores of the charts and tables."""
+    """Return menus and buttons that select the split and the scores in charts and tables."""
     choices = []
     if lookup.has_several_splits:
         names = [split_name(split) for split in lookup.splits]
@@ -239,14 +239,15 @@ def _all_scores_section(lookup: ResultLookup) -> doc.Section:
     return doc.Section("all", "All scores", tuple(blocks))
 
 
-#: Maximum number of rows of the calibration table and of curves of its figure.
-_MAX_CALIBRATION_ROWS: Final = 8
+#: Maximum number of rows of the calibration table, and of curves of its figure.
+_MAX_CALIBRATION_ROWS: Final = 50
+_MAX_CALIBRATION_CURVES: Final = 8
 
 
 def _calibration_section(lookup: ResultLookup) -> Iterator[doc.Section]:
     """Yield the section on calibration for scores that are probabilities.
 
-    With several splits, each split is represented by its first probability score.
+    If there are several splits, the section contains the first such score of each split.
     """
     cases: dict[object, ScoreCurves] = {}
     for case in lookup.evaluation.curves:
@@ -258,13 +259,17 @@ def _calibration_section(lookup: ResultLookup) -> Iterator[doc.Section]:
         return
     blocks: list[doc.Block] = [tables.calibration_table(lookup, selected)]
     blocks += _calibration_meanings(lookup)
-    figure = _reliability_figure(lookup, selected)
+    figure = _reliability_figure(lookup, selected[:_MAX_CALIBRATION_CURVES])
+    if len(selected) > _MAX_CALIBRATION_CURVES:
+        n_drawn = f"first {_MAX_CALIBRATION_CURVES} of {len(selected)} rows"
+        description = f"{doc.plain_text(figure.description)} The figure shows the {n_drawn}."
+        figure = replace(figure, description=description)
     box = doc.Box((doc.Box(tuple(blocks), "stack"), doc.Box((figure,))), "overview")
     yield doc.Section("reliability", "Probabilities", (box,), nav_title="Probabilities")
 
 
 def _reliability_figure(lookup: ResultLookup, cases: Sequence[ScoreCurves]) -> doc.LineChart:
-    """Return the reliability diagram of some scores, without scores whose bins are too small."""
+    """Return the reliability diagram of the scores that have bins with enough samples."""
     lines = []
     for case in cases:
         if case.reliability is not None:
@@ -291,7 +296,7 @@ def _calibration_meanings(lookup: ResultLookup) -> Iterator[doc.Prose]:
             spans.append(doc.Span(title, "strong"))
             spans.append(f": {metric_meaning(metric_named(name))} ")
     if spans:
-        yield doc.Prose((*spans, "Lower is better."), "about")
+        yield doc.Prose((*spans, "x is the value of the metric. Lower is better."), "about")
 
 
 _METRIC_NAMES: Final = {"ece": "ECE", "brier": "Brier", "nll": "NLL"}
@@ -299,7 +304,7 @@ _METRIC_NAMES: Final = {"ece": "ECE", "brier": "Brier", "nll": "NLL"}
 
 # ---------------------------------------------------------------------------------------- charts
 def _band_level(lookup: ResultLookup) -> str:
-    """Return the confidence level of the bands as a percentage, if there are bands."""
+    """Return the confidence level of the bands as a percentage, or "" if there are no bands."""
     bands = [case.band for case in lookup.evaluation.curves if case.band is not None]
     return next((format_percent(band.level) for band in bands if np.isfinite(band.low).all()), "")
 
@@ -366,7 +371,7 @@ def _threshold_slider(lookup: ResultLookup) -> doc.ThresholdSlider:
 
 
 def _points_table(lookup: ResultLookup, band_level: str) -> doc.Collapsible:
-    """Return an empty table of points of the curves, which a script fills on the page."""
+    """Return an empty table, to which a script of the page adds points of the curves."""
     split_note = " and split" if lookup.has_several_splits else ""
     names = ("Coverage", "Selective risk", "Generalized risk")
     table = doc.Table(
@@ -441,7 +446,7 @@ def _metrics_section(lookup: ResultLookup) -> doc.Section:
 
 
 def _numbers_lead(lookup: ResultLookup) -> Iterator[str | doc.Span]:
-    """Yield the explanation of the numbers in the tables."""
+    """Yield paragraphs that explain the numbers in the tables."""
     yield (
         "All values are fractions between 0 and 1 unless the glossary states another range. Arrows "
         "point to better values. In the explanations, x is the value. “Ties” is the range over all "

@@ -23,7 +23,7 @@ _MIN_COVERAGE_FOR_AXIS: Final = 0.05
 
 
 def risk_line(curve: RiskCoverageCurve, index: int) -> doc.ChartLine:
-    """Return the line of the selective risk, with a dot at the coverage `MARKED_COVERAGE`."""
+    """Return the line of the selective risk, which has a dot at the coverage `MARKED_COVERAGE`."""
     thinned = thin(curve, vertices=_MAX_VERTICES)
     coverage = np.asarray(to_numpy(thinned.coverage, "curve"), float)
     risk = np.asarray(to_numpy(thinned.risk, "curve"), float)
@@ -36,7 +36,7 @@ def risk_line(curve: RiskCoverageCurve, index: int) -> doc.ChartLine:
 
 
 def max_risk(lines: Sequence[doc.ChartLine]) -> float:
-    """Return the upper limit of the risk axis for some lines."""
+    """Return the upper limit of the risk axis of a chart with these lines."""
     risks = [
         y
         for line in lines
@@ -47,7 +47,7 @@ def max_risk(lines: Sequence[doc.ChartLine]) -> float:
 
 
 def reliability_line(curve: ReliabilityCurve, index: int) -> doc.ChartLine:
-    """Return the accuracy by mean confidence in the bins with enough samples."""
+    """Return a line of accuracy by mean confidence, for bins with enough samples."""
     bins = np.flatnonzero(np.asarray(curve.count) >= MIN_BIN_COUNT)
     x = tuple(np.asarray(curve.confidence, float)[bins].tolist())
     y = tuple(np.asarray(curve.accuracy, float)[bins].tolist())

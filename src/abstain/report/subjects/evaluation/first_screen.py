@@ -42,7 +42,7 @@ class FixedFormat:
 
     @classmethod
     def of(cls, results: Iterable[Result | None], *, is_binary: bool) -> "FixedFormat":
-        """Return the format for the results of one metric, with decimals from the intervals."""
+        """Return the format for the results of one metric, which depends on their intervals."""
         available = [result for result in results if result is not None]
         is_percent = any(is_share(result.metric.name, is_binary=is_binary) for result in available)
         scale = 100 if is_percent else 1
@@ -61,7 +61,7 @@ class FixedFormat:
         return f"{format_fixed(scale * value, self.decimals, is_signed=is_signed)}{unit}"
 
     def interval(self, low: float, high: float) -> str:
-        """Format an interval, or return an empty string without bounds."""
+        """Format an interval, or return an empty string if it has no bounds."""
         scale, unit = (100, "%") if self.is_percent else (1, "")
         text = format_fixed_interval(scale * low, scale * high, self.decimals)
         return f"{text}{unit}" if text else ""
@@ -81,7 +81,7 @@ class FixedFormat:
 
 
 def is_share(metric: str, *, is_binary: bool) -> bool:
-    """Return whether a metric is printed as a percentage."""
+    """Return whether the values of a metric are printed as percentages."""
     if metric.startswith("coverage@") or metric == CLASSIFIER_METRIC:
         return True
     return is_binary and metric.startswith("selective_risk@")
@@ -105,7 +105,7 @@ def column_title(metric: str, lookup: ResultLookup) -> doc.Label:
 
 # ----------------------------------------------------------------------------------------- title
 def evaluation_title(lookup: ResultLookup) -> str:
-    """Return the title of the report, with the numbers of splits and scores."""
+    """Return the title of the report, which contains the numbers of splits and scores."""
     n_scores = len(lookup.scores)
     scores = f"{n_scores} confidence score{'s' if n_scores > 1 else ''}"
     if n_scores == 1:
@@ -141,7 +141,7 @@ def evaluation_context(lookup: ResultLookup, source: str) -> Iterator[str]:
 
 # ----------------------------------------------------------------------------------- key numbers
 def key_numbers(lookup: ResultLookup) -> Iterator[doc.KeyNumber]:
-    """Yield the accuracy, key metric, selective risk and coverage of the best score."""
+    """Yield the accuracy, the key metric, the selective risk and the coverage of the best score."""
     best = lookup.best
     if best is None:
         return
@@ -187,7 +187,7 @@ def _format_ratio(count: float | None, total: int) -> str:
 
 # ------------------------------------------------------------------------------------ key tables
 def overview_blocks(lookup: ResultLookup, role: doc.Role = "key") -> Iterator[doc.Block]:
-    """Yield the key table beside the key figure."""
+    """Yield the main table and the main figure side by side."""
     tables = tuple(_key_tables(lookup))
     if tables and lookup.cases:
         # The figure is only for pages.
@@ -198,7 +198,7 @@ def overview_blocks(lookup: ResultLookup, role: doc.Role = "key") -> Iterator[do
 
 
 def _key_tables(lookup: ResultLookup) -> Iterator[doc.Table]:
-    """Yield the tables of the first screen for one or several scores and splits."""
+    """Yield the tables of the first screen, which depend on the numbers of scores and splits."""
     if lookup.best is None:
         return
     if lookup.has_several_splits:
@@ -217,7 +217,7 @@ def _intervals_hint(lookup: ResultLookup) -> tuple[str | doc.Span, ...]:
 
 
 def _split_table(lookup: ResultLookup) -> doc.Table:
-    """Return a table with a row for each split and its best score."""
+    """Return a table of the best score of each split."""
     ranked = list(lookup.best_results.values())
     best_results = ranked[:MAX_KEY_ROWS]
     reference = ranked[0]
@@ -271,7 +271,7 @@ def _split_table(lookup: ResultLookup) -> doc.Table:
 
 
 def difference_columns(reference: str) -> tuple[doc.Column, doc.Column]:
-    """Return two columns, for the difference from a reference and for its p-value."""
+    """Return the columns for the difference from a reference and for its p-value."""
     return (
         doc.number_column(doc.Label(f"Difference from {reference}", short_text="Difference")),
         doc.number_column(doc.Label("Adjusted p-value", short_text="Adj. p")),
@@ -281,7 +281,7 @@ def difference_columns(reference: str) -> tuple[doc.Column, doc.Column]:
 def difference_cells(
     lookup: ResultLookup, result: Result, reference: Result, number_format: FixedFormat
 ) -> tuple[doc.Cell, doc.Cell]:
-    """Return the difference of a result from the reference, and its adjusted p-value."""
+    """Return cells with the difference of a result from the reference and the adjusted p-value."""
     if (result.split, result.score) == (reference.split, reference.score):
         return "reference", ""
     difference = lookup.difference(result.split, result.score, reference)
@@ -296,7 +296,7 @@ def difference_cells(
 
 
 def score_table(lookup: ResultLookup, split: Split) -> doc.Table:
-    """Return the table of the scores of a split; scores with equal rankings share a row."""
+    """Return a table of the scores of a split. Scores with equal rankings share a row."""
     key = lookup.key_metric
     rankings = lookup.ranked_scores(split)
     displayed = rankings[:MAX_KEY_ROWS]
@@ -338,7 +338,7 @@ def score_table(lookup: ResultLookup, split: Split) -> doc.Table:
 
 
 def score_table_metrics(lookup: ResultLookup) -> list[str]:
-    """Return the accuracy, the key metric, and the selective risks or the ECE."""
+    """Return the metrics of a table: accuracy, the key metric, and selective risks or the ECE."""
     further = [name for name in lookup.headline_metrics if name.startswith("selective_risk@")]
     # In data without classes, the confidences usually are stated probabilities.
     if lookup.evaluation.n_classes == 0 and "ece" in lookup.metrics:
@@ -348,7 +348,7 @@ def score_table_metrics(lookup: ResultLookup) -> list[str]:
 
 
 def _metric_table(lookup: ResultLookup) -> doc.Table:
-    """Return the headline metrics of the only score, with a row for each metric."""
+    """Return a table of the headline metrics of the only score."""
     split, score = lookup.splits[0], lookup.scores[0]
     rows: list[tuple[doc.Cell, ...]] = []
     has_intervals = False
@@ -379,7 +379,7 @@ def _metric_table(lookup: ResultLookup) -> doc.Table:
 
 
 def _threshold_table(lookup: ResultLookup) -> Iterator[doc.Table]:
-    """Yield the table of the thresholds of the only score at some coverages."""
+    """Yield a table of the thresholds of the only score at several coverages."""
     case = lookup.cases.get((lookup.splits[0], lookup.scores[0]))
     if case is None:
         return
@@ -415,7 +415,7 @@ def _threshold_table(lookup: ResultLookup) -> Iterator[doc.Table]:
 
 
 def _coverage_table(lookup: ResultLookup) -> Iterator[doc.Table]:
-    """Yield the table of the risk of the best score of each split at some coverages."""
+    """Yield a table of the risk of the best score of each split at several coverages."""
     is_binary = lookup.evaluation.is_binary
     rows = []
     for best in list(lookup.best_results.values())[:MAX_KEY_ROWS]:
@@ -446,7 +446,7 @@ def _risks(case: ScoreCurves, *, is_binary: bool) -> Iterator[doc.Number]:
 
 # ------------------------------------------------------------------------------------ key figure
 def _key_figure(lookup: ResultLookup) -> Iterator[doc.Block]:
-    """Yield the risk-coverage curves of the key figure, with buttons that show or hide them."""
+    """Yield the chart of the risk-coverage curves, and buttons that show or hide curves."""
     lines: dict[str, doc.ChartLine] = {}
     for name, index, case in _key_cases(lookup):
         if len(lines) < _MAX_CURVES:
@@ -497,7 +497,7 @@ _BASELINES: Final = ("msr", "confidence")
 
 
 def _visible_names(lookup: ResultLookup, names: list[str]) -> list[str]:
-    """Return the names of the curves that are visible initially.
+    """Return the names of the curves that are visible before the reader selects others.
 
     These are the best curves and the baseline.
     """

@@ -70,7 +70,7 @@ class ResultLookup:
 
     @cached_property
     def best_keys(self) -> frozenset[ResultKey]:
-        """Keys of the results with the best value of all scores on their split."""
+        """Keys of the results that have the best value of all scores on the same split."""
         return _find_best_keys(self.results)
 
     @cached_property
@@ -82,7 +82,7 @@ class ResultLookup:
     def first_score_color(self) -> int:
         """Color index of the first score.
 
-        With several splits, the first indices are the colors of the splits.
+        If there are several splits, the preceding indices are the colors of the splits.
         """
         return len(self.splits) if self.has_several_splits else 0
 
@@ -93,12 +93,12 @@ class ResultLookup:
 
     @property
     def level(self) -> str:
-        """Confidence level of the intervals as a percentage, or "" without intervals."""
+        """Confidence level of the intervals as a percentage, or "" if there are no intervals."""
         return interval_level(self.evaluation.results)
 
     @cached_property
     def key_metric(self) -> str:
-        """Name of the metric that ranks the scores, or an empty string without results."""
+        """Name of the metric that ranks the scores, or an empty string if there are no results."""
         tests = self.evaluation.tests
         if tests is not None:
             return tests.metric
@@ -108,7 +108,7 @@ class ResultLookup:
 
     @cached_property
     def best_results(self) -> dict[Split, Result]:
-        """Result of the best score of each split by the key metric, best split first."""
+        """Result of the best score of each split for the key metric, best split first."""
         best: dict[Split, Result] = {}
         # Only the first of several scores with equal rankings is tested.
         repeated = {score for group in self.rankings for score in group[1:]}
@@ -124,7 +124,7 @@ class ResultLookup:
 
     @property
     def best(self) -> Result | None:
-        """Result of the best score and split by the key metric."""
+        """Best result of the key metric over all scores and splits."""
         return next(iter(self.best_results.values()), None)
 
     @cached_property
@@ -135,7 +135,7 @@ class ResultLookup:
         return tuple(dict.fromkeys(groups))
 
     def ranked_scores(self, split: Split) -> list[tuple[str, ...]]:
-        """Return groups of scores with equal rankings, best group first by the key metric."""
+        """Return groups of scores with equal rankings, sorted by the key metric."""
         result_by_group = {}
         for group in self.rankings:
             result = self.results.get((split, group[0], self.key_metric))
@@ -169,7 +169,7 @@ class ResultLookup:
         return self.has_several_splits and tests is not None and tests.has_same_samples
 
     def difference(self, split: Split, score: str, reference: Result) -> ScoreDifference | None:
-        """Return the test of a score against a reference, or None if there is no test."""
+        """Return the test of a score against the reference, or None if there is no such test."""
         key = reference.split, reference.score
         if key not in self._differences:
             tests = self.evaluation.tests
@@ -208,19 +208,19 @@ class ResultLookup:
         return sorted(pairs, key=lambda pair: (splits[pair[0]], scores[pair[1]]))
 
     def value(self, split: Split, score: str, metric: str) -> float:
-        """Return the value of a metric, or NaN without a result."""
+        """Return the value of a metric, or NaN if there is no result."""
         result = self.results.get((split, score, metric))
         return result.value if result else math.nan
 
     def best_scores(self, split: Split, metric: str) -> list[str]:
-        """Return the scores with the best value, including scores with equal values."""
+        """Return the names of all scores that have the best value."""
         return [score for score in self.scores if (split, score, metric) in self.best_keys]
 
 
 def _find_best_keys(results: dict[ResultKey, Result]) -> frozenset[ResultKey]:
     """Return the keys of the best results.
 
-    Metrics for which all scores are equal have no best result.
+    If all scores have the same value of a metric, this metric has no best result.
     """
     competitors: dict[tuple[Split, str], list[Result]] = {}
     for result in results.values():
@@ -239,25 +239,25 @@ def _find_best_keys(results: dict[ResultKey, Result]) -> frozenset[ResultKey]:
 
 
 def _is_better(result: Result, other: Result) -> bool:
-    """Return whether a result is better than another one of the same metric."""
+    """Return whether a result is better than another result of the same metric."""
     value, other_value = _rounded_value(result), _rounded_value(other)
     return value < other_value if result.metric.lower_is_better else value > other_value
 
 
 def _rounded_value(result: Result) -> float:
-    """Return the value with 12 digits, because equal values can differ by rounding errors."""
+    """Return the value, rounded to 12 digits to remove numerical errors."""
     return float(f"{result.value:.12g}")
 
 
 def interval_level(results: Iterable[Result]) -> str:
-    """Return the confidence level of the intervals as a percentage, or "" without intervals."""
+    """Return the confidence level of the intervals as a percentage, or "" if there are none."""
     return next((format_percent(r.interval.level) for r in results if r.interval.exists), "")
 
 
 def interval_note(result: Result) -> str:
-    """Return the note on the interval of a result, or the reason for a missing interval.
+    """Return the note on the interval of a result, or the reason why there is no interval.
 
-    Undefined results have no such note, because the report states why the value is undefined.
+    The note of an undefined result is empty.
     """
     if result.reason or not result.interval.note:
         return ""
@@ -266,13 +266,13 @@ def interval_note(result: Result) -> str:
 
 
 def interval_clause(result: Result) -> str:
-    """Return the interval of a result as a clause, or an empty string without an interval."""
+    """Return a clause with the interval of a result, or an empty string if there is none."""
     bounds = format_interval(result.interval.low, result.interval.high)
     return f", {format_percent(result.interval.level)} interval {bounds}" if bounds else ""
 
 
 def metrics_by_interval_method(results: Iterable[Result]) -> dict[str, list[str]]:
-    """Return the titles of the metrics for each method of computing intervals."""
+    """Return the titles of the metrics by the method that computes their intervals."""
     titles_by_method: dict[str, list[str]] = {}
     for result in results:
         if result.interval.exists:
@@ -289,7 +289,7 @@ def reasons_without_interval(results: Iterable[Result]) -> list[str]:
 
 
 def interval_footnotes(results: Sequence[Result]) -> list[str]:
-    """Return the sentences below a table with intervals."""
+    """Return sentences that explain the intervals of a table."""
     level = interval_level(results)
     if not level:
         return ["No number has an interval."]

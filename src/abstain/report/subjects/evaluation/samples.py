@@ -1,4 +1,4 @@
-"""Extreme samples, and contributions of classes and groups to the AUGRC."""
+"""Report sections on extreme samples and on contributions of classes and groups to the AUGRC."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ _LEAD = (
 
 @dataclass(frozen=True)
 class SampleBrowser:
-    """Section with the extreme samples of every score and split.
+    """Section with the extreme samples of each score and split.
 
     Menus select the split, the score and the classes.
     """
@@ -56,7 +56,7 @@ class SampleBrowser:
         return names_by_role
 
     def section(self) -> doc.Section:
-        """Return the section of the extreme samples.
+        """Return the section with the extreme samples.
 
         Initially, the samples of one score are visible.
         """
@@ -112,7 +112,7 @@ class SampleBrowser:
         return doc.Box(tuple(tables), "pair", tags)
 
     def _contributions(self) -> Iterator[doc.Box]:
-        """Yield the shares of classes and groups in the AUGRC, with a column for each score."""
+        """Yield tables of the shares of classes and groups in the AUGRC, by score."""
         for split, index in self.lookup.split_index.items():
             cases = [case for case in self.lookup.cases.values() if case.split == split]
             suffix = f" ({split_name(split)})" if self.lookup.has_several_splits else ""
@@ -160,7 +160,7 @@ class SampleBrowser:
     def _cells(
         self, sample: ExtremeSample, *, has_images: bool, has_classes: bool
     ) -> Iterator[doc.Cell]:
-        """Yield the cells of a sample in the order of the columns."""
+        """Yield the table cells of a sample in the order of the columns."""
         yield sample.id
         if has_images:
             source = self.images.sources.get(sample.id, "")
@@ -198,7 +198,7 @@ def _contribution_table(kind: str, subsets: tuple[Contribution, ...], case_name:
 
 
 def shared_contribution_tables(cases: Sequence[ScoreCurves], suffix: str) -> Iterator[doc.Table]:
-    """Yield the shares of classes and groups in the AUGRC, with a column for each score."""
+    """Yield tables of the shares of classes and groups in the AUGRC, by score."""
     if not cases or not cases[0].failures:
         return
     for kind, subsets_by_score in (
@@ -212,7 +212,7 @@ def shared_contribution_tables(cases: Sequence[ScoreCurves], suffix: str) -> Ite
 def _shared_contribution_table(
     kind: str, subsets_by_score: Mapping[str, tuple[Contribution, ...]], suffix: str
 ) -> doc.Table:
-    """Return the shares of classes or groups in the AUGRC, in the order of the first score."""
+    """Return a table of the shares of classes or groups in the AUGRC, sorted by the first score."""
     first_subsets = next(iter(subsets_by_score.values()))
     rows = []
     for subset in first_subsets[:_MAX_ROWS]:
@@ -247,7 +247,7 @@ def _percent(share: float) -> str:
 
 
 def _contribution_row(subset: Contribution) -> tuple[doc.Cell, ...]:
-    """Return the share and the contribution of a class or group as cells."""
+    """Return cells with the share of a class or group in the AUGRC and its contribution."""
     share: doc.Cell = doc.Number(subset.share)
     if subset.share > subset.sample_share:
         share = doc.Span(format_number(subset.share), "strong")

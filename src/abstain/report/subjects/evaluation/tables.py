@@ -1,5 +1,6 @@
 """Tables of an evaluation for pages, terminals and papers."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -32,7 +33,7 @@ from abstain.typing import Split
 def number_with_interval(result: Result | None, lookup: ResultLookup) -> doc.Number | None:
     """Return a result as a number with its interval.
 
-    The number is marked if no score is better.
+    The number is highlighted if no other score is better.
     """
     if result is None:
         return None
@@ -58,7 +59,7 @@ def _metric_label(name: str, lookup: ResultLookup, title: str) -> doc.Label:
 
 
 def _results_of_metric(lookup: ResultLookup, name: str) -> list[Result]:
-    """Return the results of one metric for all splits and scores."""
+    """Return a table of one metric for all splits and scores."""
     return [result for result in lookup.results.values() if result.metric.name == name]
 
 
@@ -72,7 +73,7 @@ _MAX_SPLIT_COLUMNS: Final = 8
 
 
 def all_scores_table(lookup: ResultLookup) -> doc.Table:
-    """Return a table of the key metric with a row for each score and a column for each split."""
+    """Return a table of the key metric by score (rows) and split (columns)."""
     key = lookup.key_metric
     results = _results_of_metric(lookup, key)
     number_format = FixedFormat.of(results, is_binary=lookup.evaluation.is_binary)
@@ -114,7 +115,7 @@ def all_scores_table(lookup: ResultLookup) -> doc.Table:
 def _key_metric_cell(
     lookup: ResultLookup, split: Split, score: str, number_format: FixedFormat
 ) -> doc.Number | None:
-    """Return the key metric of a score without its interval, marked if no score is better."""
+    """Return a cell with the key metric, which is highlighted if no other score is better."""
     result = lookup.results.get((split, score, lookup.key_metric))
     reference = lookup.best_results.get(split)
     is_best = False
@@ -130,7 +131,16 @@ def _score_title(score: str, lookup: ResultLookup) -> str:
 
 def calibration_table(lookup: ResultLookup, cases: Sequence[ScoreCurves]) -> doc.Table:
     """Return the table of mean confidence, accuracy and calibration metrics."""
-    metrics = [name for name in _CALIBRATION_TITLES if name in lookup.metrics]
+    # A metric that is undefined in all rows has no column.
+    keys = [(case.split, case.score) for case in cases]
+    metrics = [
+        name
+        for name in _CALIBRATION_TITLES
+        if any(
+            (*key, name) in lookup.results and not math.isnan(lookup.results[*key, name].value)
+            for key in keys
+        )
+    ]
     rows: list[doc.Row] = []
     for case in cases:
         curve = case.reliability
@@ -177,7 +187,7 @@ def case_label(lookup: ResultLookup, case: ScoreCurves) -> doc.Label:
 
 
 def case_noun(lookup: ResultLookup) -> str:
-    """Return the header of the column of `case_label`."""
+    """Return the header of the column with splits or scores."""
     if not lookup.has_several_splits:
         return "Score"
     noun = lookup.split_noun
@@ -224,7 +234,7 @@ def _rows_by_split(lookup: ResultLookup) -> Iterator[doc.TableRows]:
 def _explained_label(name: str, lookup: ResultLookup) -> doc.Label:
     """Return a metric with its explanation as a label.
 
-    If there is only one result, the explanation contains its value.
+    If there is only one result, its value is part of the explanation.
     """
     results = _results_of_metric(lookup, name)
     metric = results[0].metric
@@ -237,7 +247,7 @@ def _explained_label(name: str, lookup: ResultLookup) -> doc.Label:
 def _score_cells(split: Split, metric: str, lookup: ResultLookup) -> Iterator[doc.Cell]:
     """Yield a cell for each score, with the value, its interval and its range for ties.
 
-    The cells are text, because exact values of many scores would make the page large.
+    The cells are texts, because exact values would make the page large.
     """
     results = [lookup.results.get((split, score, metric)) for score in lookup.scores]
     number_format = FixedFormat.of(results, is_binary=lookup.evaluation.is_binary)
@@ -252,7 +262,7 @@ def _score_cells(split: Split, metric: str, lookup: ResultLookup) -> Iterator[do
 
 
 def _small_print(result: Result, number_format: FixedFormat) -> Iterator[str]:
-    """Yield the texts below a value, such as its interval and its range for ties."""
+    """Yield the small texts below a value, such as its interval and its range for ties."""
     interval = number_format.interval(result.interval.low, result.interval.high)
     if interval:
         yield interval
@@ -279,7 +289,7 @@ def number_without_interval(result: Result | None, lookup: ResultLookup) -> doc.
 def requested_table(lookup: ResultLookup) -> doc.Table:
     """Return the table of the requested metrics, with a row for each split and score.
 
-    The `alternative` for a narrow terminal consists of tables with explanations.
+    A narrow terminal prints the tables of `alternative`, which contain explanations.
     """
     split_columns = unique(column for split in lookup.splits for column, _ in split)
     columns = [doc.Column(column, "name", blank_repeats=True) for column in split_columns]
@@ -306,7 +316,7 @@ def requested_table(lookup: ResultLookup) -> doc.Table:
 
 
 def explained_tables(lookup: ResultLookup) -> Iterator[doc.Table]:
-    """Yield a table of all metrics with explanations for each split."""
+    """Yield a table for each split, with all metrics and their explanations."""
     level = lookup.level
     columns = (
         doc.Column("Metric", blank_repeats=True),
@@ -337,7 +347,7 @@ def paper_table(
     times_1000: bool = False,
     intervals: bool = False,
 ) -> Iterator[doc.Block]:
-    """Yield a table of metrics by score for each split, and then a footnote."""
+    """Yield a table of metrics by score for each split, followed by a footnote."""
     lookup = ResultLookup(evaluation)
     requested = lookup.metrics
     if metrics is not None:
@@ -370,7 +380,7 @@ def _paper_row(
 ) -> tuple[doc.Cell, ...]:
     """Return the row of a metric.
 
-    Metrics that the literature prints times 1000 are multiplied by 1000.
+    Metrics that papers usually report times 1000 are multiplied by 1000.
     """
     scale = 1000 if times_1000 and is_printed_x1000(metric) else 1
     to_number = number_with_interval if intervals else number_without_interval

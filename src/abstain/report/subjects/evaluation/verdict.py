@@ -1,4 +1,4 @@
-"""The answer of an evaluation in sentences."""
+"""Sentences with the main result of an evaluation."""
 
 import math
 from collections.abc import Collection
@@ -22,7 +22,7 @@ _MAX_NAMES = 3
 
 
 def evaluation_verdict(lookup: ResultLookup) -> list[str]:
-    """Return the answer of an evaluation, which names the best split or score."""
+    """Return the main result of an evaluation, which names the best split or score."""
     best = lookup.best
     if best is None:
         return [sentence for sentence in [_full_coverage_sentence(lookup)] if sentence]
@@ -57,7 +57,7 @@ def find_best_score(lookup: ResultLookup, split: Split) -> str:
 
 # ------------------------------------------------------------------------------------ best score
 def _competitors(lookup: ResultLookup, best: Result) -> list[Result]:
-    """Return the other results that are compared with the best result, best first."""
+    """Return the results that are compared with the best result, best first."""
     if lookup.has_several_splits:
         return [r for r in lookup.best_results.values() if r is not best]
     groups = lookup.ranked_scores(best.split)
@@ -67,7 +67,7 @@ def _competitors(lookup: ResultLookup, best: Result) -> list[Result]:
 
 
 def _name(lookup: ResultLookup, result: Result) -> str:
-    """Return the name of the split, or the names of all scores with the same ranking."""
+    """Return the name of a split, or the names of all scores with the same ranking."""
     if lookup.has_several_splits:
         return lookup.split_labels[result.split]
     group = next(group for group in lookup.rankings if result.score in group)
@@ -75,7 +75,7 @@ def _name(lookup: ResultLookup, result: Result) -> str:
 
 
 def _metric_value(lookup: ResultLookup, result: Result) -> str:
-    """Return the value of the key metric with its interval, such as "AUGRC is 0.1"."""
+    """Return a clause with the key metric and its interval, such as "AUGRC is 0.1"."""
     is_binary = lookup.evaluation.is_binary
     if is_share(result.metric.name, is_binary=is_binary):
         value = FixedFormat.of([result], is_binary=is_binary).value(result.value)
@@ -121,7 +121,10 @@ def _comparison_sentence(lookup: ResultLookup, best: Result, competitors: list[R
         if tests is None:
             return "The differences are not tested."
         splits = count_splits(lookup)
-        return f"The {splits} contain different samples, so no paired test compares them."
+        return (
+            f"The {splits} do not all contain the same samples, so no paired test compares them. "
+            "A comparison with the models as methods tests them on the same samples."
+        )
     worse: dict[str, float] = {}
     equal: dict[str, float] = {}
     for result in competitors:
@@ -144,7 +147,7 @@ def _comparison_sentence(lookup: ResultLookup, best: Result, competitors: list[R
 
 
 def _join_names(names: Collection[str]) -> str:
-    """Return a few names, or the number of many names, followed by a verb."""
+    """Return the names or, if there are many, their number, followed by a verb."""
     text = f"{format_count(len(names))} others"
     if len(names) <= _MAX_NAMES:
         *first, last = names
@@ -163,7 +166,7 @@ def _describe_p_value(value: float, relation: str) -> str:
 
 # ---------------------------------------------------------------------------------- single score
 def _full_coverage_sentence(lookup: ResultLookup) -> str:
-    """Return a sentence on the risk without abstention."""
+    """Return a sentence with the risk if the model never abstains."""
     split = lookup.splits[0] if lookup.splits else ()
     risk = lookup.evaluation.risk_without_abstention(split)
     if math.isnan(risk):
@@ -178,7 +181,7 @@ def _full_coverage_sentence(lookup: ResultLookup) -> str:
 def _coverage_sentence(lookup: ResultLookup, split: Split, score: str) -> str:
     """Return a sentence that compares the risk at some coverage with the risk at full coverage.
 
-    The coverage is that of the first headline metric with a fixed coverage.
+    The coverage is taken from the first headline metric with a fixed coverage.
     """
     full_risk = lookup.evaluation.risk_without_abstention(split)
     if math.isnan(full_risk) or full_risk == 0:

@@ -95,7 +95,7 @@ def rule_document(checks: RuleChecks, options: doc.ReportOptions) -> doc.Documen
 
 
 def _row_names(checks: RuleChecks) -> list[str]:
-    """Return the names of the groups, or the names of the data sets without groups."""
+    """Return the names of the groups or, if there are no groups, of the data sets."""
     groups = [check.limit or check.group for group in checks.groups for check in group]
     return groups or [check.name for check in checks.checks]
 
@@ -183,7 +183,7 @@ def _rows_with_total_verdicts(checks: RuleChecks) -> list[dict[str, Any]]:
 
 
 def _results_table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
-    """Return the table of coverage, risks and excess for each data set and group."""
+    """Return a table of the coverage, the risks and the excess over the target."""
     is_generalized = checks.rule.quantity == "generalized risk"
     level = format_percent(checks.level)
     return doc.Table(
@@ -234,7 +234,7 @@ def _row(row: dict[str, Any], checks: RuleChecks) -> doc.Row:
 def rule_figures(
     checks: RuleChecks,
 ) -> list[tuple[str, DecisionRuleDisplay | RiskExcessDisplay]]:
-    """Return the names and displays of the figures for which there are data."""
+    """Return the names and displays of the figures that can be drawn from the results."""
     figures: list[tuple[str, DecisionRuleDisplay | RiskExcessDisplay]] = []
     rule_display = DecisionRuleDisplay.from_checks(checks)
     if checks.curve is not None or (checks.rule.attainable and checks.rows()):
@@ -245,7 +245,7 @@ def rule_figures(
 
 
 def _figure_blocks(checks: RuleChecks) -> list[doc.Figure]:
-    """Return the figures of the details, without the curves on the first screen."""
+    """Return the figures of the details, without those at the top of the report."""
     return [
         doc.Figure(key, display.title, display, _DESCRIPTION_BY_FIGURE[key])
         for key, display in rule_figures(checks)
@@ -292,7 +292,7 @@ def _summary_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
 
 
 def _disparity_table(checks: RuleChecks) -> doc.Table | None:
-    """Return the disparity between the groups of each data set, or None without groups."""
+    """Return a table of the disparity between groups, or None if there are no groups."""
     disparities = checks.disparities()
     if not (disparities and checks.rule.attainable):
         return None

@@ -31,7 +31,7 @@ MAX_GROUPS: Final = 20
 
 
 def key_numbers(checks: RuleChecks) -> tuple[doc.KeyNumber, ...]:
-    """Return key numbers of the data set, of several data sets, or of the calibration data."""
+    """Return the key numbers of the data sets, or of the calibration data if there are none."""
     if len(checks) == 1:
         return tuple(_numbers_of_data_set(checks))
     if not checks.checks:
@@ -40,7 +40,7 @@ def key_numbers(checks: RuleChecks) -> tuple[doc.KeyNumber, ...]:
 
 
 def _numbers_of_data_set(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
-    """Yield the share of answers and the errors on the only data set."""
+    """Yield the share of answers and the error rates on the only data set."""
     (check,) = checks.checks
     outcome = checks.outcomes[0][0] if checks.outcomes else None
     n_answered = f"{format_count(check.accepted)} of {format_count(check.n)}"
@@ -72,7 +72,7 @@ def _share_number(label: str, share: Share) -> doc.KeyNumber:
 
 
 def _numbers_of_calibration(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
-    """Yield the coverage, risk, limit and delta of the calibration."""
+    """Yield the coverage, the risk, the limit and delta for the calibration data."""
     rule = checks.rule
     if rule.coverage is not None:
         counts = f"{format_count(rule.accepted)} of {format_count(rule.n)}"
@@ -87,7 +87,7 @@ def _numbers_of_calibration(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
 
 
 def _ranges(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
-    """Yield the lowest and the highest values over several data sets."""
+    """Yield the lowest and the highest value of each key number over several data sets."""
     results = checks.checks
     if checks.rule.attainable and checks.rule.quantity:
         n_holding = sum(check.verdict == "holds" for check in results)
@@ -105,7 +105,7 @@ def _ranges(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
 
 
 def _range_number(label: str, shares: Sequence[float]) -> doc.KeyNumber:
-    """Return the lowest and the highest share over several data sets as a key number."""
+    """Return a key number with the lowest and the highest share over several data sets."""
     limits = format_interval(min(shares), max(shares), "percent")
     return doc.KeyNumber(label, limits, "lowest, highest")
 
@@ -116,9 +116,9 @@ def _interval(interval: Interval) -> str:
 
 # ---------------------------------------------------------------------------------- key table
 def overview_blocks(checks: RuleChecks, review: doc.Section) -> Iterator[doc.Block]:
-    """Yield the key table beside the key figure.
+    """Yield the main table and the main figure side by side.
 
-    Without a key table, the record for a safety review is beside the figure.
+    If there is no main table, the record for a safety review replaces it.
     """
     tables = list(_key_tables(checks))
     figure = _key_figure(checks)
@@ -132,12 +132,12 @@ def overview_blocks(checks: RuleChecks, review: doc.Section) -> Iterator[doc.Blo
 
 
 def is_review_on_first_screen(checks: RuleChecks) -> bool:
-    """Return whether the review record replaces the key table, which needs check results."""
+    """Return whether the record for a safety review replaces the key table."""
     return not checks.checks and not checks.rule.parts and checks.curve is not None
 
 
 def _key_figure(checks: RuleChecks) -> doc.Figure | None:
-    """Return the curves of the calibration data, or None without curves."""
+    """Return the curves of the calibration data, or None if there are none."""
     if checks.curve is None and not checks.group_curves:
         return None
     display = DecisionRuleDisplay(checks, shows_data=False)
@@ -149,7 +149,7 @@ def _key_figure(checks: RuleChecks) -> doc.Figure | None:
 
 
 def _key_tables(checks: RuleChecks) -> Iterator[doc.Block]:
-    """Yield the table of results that suits the numbers of data sets and groups."""
+    """Yield a table of the results, whose layout depends on the numbers of data sets and groups."""
     if not checks.checks:
         if checks.rule.parts:
             yield calibration_table(checks)
@@ -181,12 +181,12 @@ def _key_tables(checks: RuleChecks) -> Iterator[doc.Block]:
 
 
 def count_groups(checks: RuleChecks) -> int:
-    """Return the largest number of groups of a data set."""
+    """Return the largest number of groups in one data set."""
     return max((len({check.group for check in groups}) for groups in checks.groups), default=0)
 
 
 def interval_note(checks: RuleChecks) -> str:
-    """Return a sentence that states which intervals hold jointly."""
+    """Return a sentence that states which intervals are simultaneous."""
     level = format_percent(checks.level)
     risk = "wrong answers" if checks.is_binary else "the mean loss"
     if not any(checks.groups):

@@ -1,4 +1,4 @@
-"""Options that lead to a threshold for the groups without a threshold."""
+"""Options with which groups without a threshold may obtain one."""
 
 import shlex
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def remedies_section(checks: RuleChecks) -> Iterator[doc.Section]:
 
 
 def _blocks(checks: RuleChecks) -> Iterator[doc.Block]:
-    """Yield the table of options, and the explanation of the failed tests."""
+    """Yield a table of options and an explanation of the failed tests."""
     columns = [doc.Column("Change"), doc.Column("Rule"), doc.Column("Calibration data")]
     rows = []
     for remedies in checks.remedies:
@@ -65,7 +65,7 @@ def _blocks(checks: RuleChecks) -> Iterator[doc.Block]:
 
 
 def _alternatives_note(remedies: Remedies) -> str:
-    """Return the condition under which the alternative rules are valid, with their delta."""
+    """Return a sentence with the condition and the delta of the alternative rules."""
     delta = remedies.rule.delta or 0.0
     alternative_deltas = [alternative.rule.delta for alternative in remedies.alternatives]
     additional = next((value for value in alternative_deltas if value), 0.0)
@@ -194,7 +194,7 @@ def _counts(alternative: AlternativeRule) -> str:
 
 
 def _test_sentence(remedies: Remedies) -> str:
-    """Return a sentence with the observed and the allowed errors of each test."""
+    """Return a sentence with the observed and the allowed numbers of errors of each test."""
     name = f"{remedies.group}: " if remedies.group else ""
     if not remedies.tests:
         return f"{name}{remedies.rule.reason}."

@@ -1,4 +1,4 @@
-"""Record of a decision rule for a safety review."""
+"""Record that documents a decision rule for a safety review."""
 
 from collections.abc import Iterator
 

@@ -70,7 +70,7 @@ def groups_verdict_text(check: RuleCheck, groups: Sequence[RuleCheck]) -> str:
 
 
 def verdict_span(row: Mapping[str, Any]) -> Span:
-    """Return the check result of a row as a table cell."""
+    """Return a table cell with the check result of a row."""
     kinds: dict[str, Literal["good", "bad"]] = {"holds": "good", "broken": "bad"}
     verdict = row["verdict"]
     return Span(format_verdict(verdict), kinds.get(verdict, "open"), tooltip=row.get("note", ""))
@@ -79,7 +79,7 @@ def verdict_span(row: Mapping[str, Any]) -> Span:
 def row_estimate(
     row: Mapping[str, Any], name: str, number_format: NumberFormat = "four_decimals"
 ) -> Number | None:
-    """Return a quantity of a row with its interval as a cell, or None if it is NaN."""
+    """Return a cell with a quantity of a row and its interval, or None if the quantity is NaN."""
     if math.isnan(row[name]):
         return None
     return Number(
@@ -91,14 +91,14 @@ def row_estimate(
 
 
 def estimate(value: float, interval: Interval) -> Number | None:
-    """Return an estimate with its interval, or None if the estimate is NaN."""
+    """Return a cell with an estimate and its interval, or None if the estimate is NaN."""
     if math.isnan(value):
         return None
     return Number(value, interval.low, interval.high, number_format="four_decimals")
 
 
 def answer_sentences(checks: RuleChecks) -> list[str]:
-    """Return when the rule answers, and how many of its answers on other data are wrong."""
+    """Return sentences on when the rule answers and how many of its answers are wrong."""
     rule = checks.rule
     if not rule.attainable:
         sentences = _unattainable_sentences(rule, binary=checks.is_binary)
@@ -116,7 +116,7 @@ def answer_sentences(checks: RuleChecks) -> list[str]:
 
 
 def _acceptance_sentences(checks: RuleChecks) -> Iterator[str]:
-    """Yield the condition for an answer, or the groups with a threshold."""
+    """Yield a sentence with the condition for an answer, or with the groups with a threshold."""
     rule = checks.rule
     if not rule.per:
         yield f"Answer if {_condition_text(checks)}; otherwise abstain."
@@ -135,7 +135,7 @@ def _acceptance_sentences(checks: RuleChecks) -> Iterator[str]:
 
 
 def _condition_text(checks: RuleChecks) -> str:
-    """Return the condition of the only threshold, with the scale and the meaning of p."""
+    """Return the condition for an answer, with the meaning of p, if there is one threshold."""
     rule = checks.rule
     condition = checks.condition_of("")
     if condition is None or not condition.threshold:
@@ -157,7 +157,7 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def _result_sentences(checks: RuleChecks) -> Iterator[str]:
-    """Yield sentences on the wrong answers and on the target for the only data set."""
+    """Yield sentences on wrong answers and on the target, if there is a single data set."""
     rule = checks.rule
     outcome = checks.outcomes[0][0] if len(checks) == 1 and checks.outcomes else None
     if outcome is not None and outcome.wrong.total:
@@ -193,7 +193,7 @@ def _limits_text(rule: DecisionRule, *, binary: bool) -> str:
 
 
 def _group_sentences(checks: RuleChecks) -> Iterator[str]:
-    """Yield sentences that name the groups of the only data set for which the target holds."""
+    """Yield sentences that name the groups for which the target holds."""
     verdicts_by_name: dict[str, list[Verdict]] = {}
     for check in checks.all_checks():
         verdict = total_verdict(check)
@@ -221,7 +221,7 @@ def _group_sentences(checks: RuleChecks) -> Iterator[str]:
 
 
 def _format_scope(names: Sequence[str]) -> str:
-    """Return "overall", "for A and B", or both; the empty name stands for the total."""
+    """Return a text such as "overall and for A and B". An empty name stands for "overall"."""
     groups = [name for name in names if name]
     if not groups:
         return "overall"
@@ -255,7 +255,7 @@ def group_name(rule: DecisionRule) -> str:
 
 
 def _parts_guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
-    """Return the guarantee for each group, or the limits with a guarantee."""
+    """Return sentences on the guarantee for each group, or on the limits with a guarantee."""
     if rule.guarantee == "none":
         return "There is no guarantee for any group on new data."
     population_clause = f"for {rule.population or 'new data like the calibration data'}"
@@ -317,7 +317,7 @@ def limit_clause(name: str, quantity: str, target: float, *, binary: bool) -> st
 
 
 def _limits_clause(rule: DecisionRule, *, binary: bool) -> str:
-    """Return the limits of a threshold, or of the threshold of each group, as clauses."""
+    """Return clauses with the limits of a threshold, or of the threshold of each group."""
     limits = []
     for part in rule.limits:
         if part.rule.guarantee == "none":
@@ -329,7 +329,7 @@ def _limits_clause(rule: DecisionRule, *, binary: bool) -> str:
 
 
 def _unattainable_parts(rule: DecisionRule) -> list[str]:
-    """Return the reason for a missing threshold of each group or limit."""
+    """Return sentences with the reasons why no threshold could be certified."""
     sentences = ["Unattainable: no threshold could be certified for all limits."]
     if rule.per:
         sentences = [f"Unattainable: no threshold could be certified for any {group_name(rule)}."]
@@ -345,12 +345,12 @@ def _unattainable_parts(rule: DecisionRule) -> list[str]:
 
 
 def format_threshold(rule: DecisionRule) -> str:
-    """Format the threshold with nine digits, to distinguish neighboring thresholds."""
+    """Format the threshold with nine digits, so that similar thresholds have different texts."""
     return "none" if rule.threshold is None else f"{rule.threshold:.9g}"
 
 
 def _guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
-    """Return a sentence with the guarantee, its population and its probability."""
+    """Return a sentence that states the guarantee, its population and its probability."""
     if rule.guarantee == "none":
         return _no_guarantee_sentence(rule, binary=binary)
     target = 0.0 if rule.target is None else rule.target
@@ -393,7 +393,7 @@ def _no_guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
 
 
 def _expected_coverage_sentence(rule: DecisionRule, *, binary: bool) -> str:
-    """Return the expected coverage, estimated from the calibration data."""
+    """Return a sentence with the expected coverage, estimated from the calibration data."""
     if rule.coverage is None:
         return ""
     if rule.population:
@@ -411,7 +411,7 @@ def _expected_coverage_sentence(rule: DecisionRule, *, binary: bool) -> str:
 
 
 def _unattainable_sentences(rule: DecisionRule, *, binary: bool) -> list[str]:
-    """Return sentences with the reason for a missing threshold and with possible remedies."""
+    """Return sentences on why there is no threshold and how to obtain one."""
     reason = capitalize_first(rule.reason).rstrip(".")
     sentences = [f"Unattainable: {_unmet_target_clause(rule, binary=binary)}.", f"{reason}."]
     if rule.guarantee == "none":
@@ -453,7 +453,7 @@ def verdict_sentences(
 ) -> list[str]:
     """Return a sentence for each verdict, with the data sets that have this verdict.
 
-    The mapping `beginnings` contains the text before the names of the data sets.
+    The mapping `beginnings` contains the text before these names, for each verdict.
     """
     sentences = []
     for key, beginning in (beginnings or _BEGINNINGS).items():
@@ -470,7 +470,7 @@ def verdict_sentences(
 
 
 def _sentence_key(check: RuleCheck) -> str:
-    """Return the verdict of a check, extended by "in a group" or replaced by the missing labels."""
+    """Return the verdict, which may end with "in a group" or refer to missing labels."""
     holds_overall = check.load is None and check.excess_verdict == "holds"
     if holds_overall and check.verdict != "holds":
         return f"{check.verdict} in a group"
@@ -577,7 +577,7 @@ def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
 
 
 def _format_limits(rule: DecisionRule) -> str:
-    """Format the first limits of a rule."""
+    """Format the limits of a rule, or the first of them if there are many."""
     parts = [part for part in rule.limits if part.rule.target is not None]
     limits = [f"{part.name} {part.rule.target:g}" for part in parts]
     text = ", ".join(limits[:_MAX_NAMES])
@@ -585,7 +585,7 @@ def _format_limits(rule: DecisionRule) -> str:
 
 
 def _guarantee_text(rule: DecisionRule) -> str:
-    """Return the kind of guarantee with its delta, for the list of facts."""
+    """Return the kind of guarantee and its delta."""
     if rule.parts and rule.delta is not None:
         scope = "jointly" if rule.joint else "each"
         return f"{rule.guarantee}, delta {rule.delta:g} {scope}"

@@ -1,4 +1,4 @@
-"""Tables of a decision rule: results, errors, calibration."""
+"""Tables of the results, errors and calibration of a decision rule."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -34,8 +34,8 @@ def answers_table(
 ) -> doc.Table:
     """Return the results of a rule, with a row for each group or each data set.
 
-    If there are more than `max_groups` groups, only the groups with the largest excess have a row.
-    The columns of the positive class are only included if `shows_classes` is true.
+    If there are more than `max_groups` groups, the table contains only those with the largest
+    excess. If `shows_classes` is true, the table includes columns for the positive class.
     """
     has_groups = any(checks.groups) and not totals_only
     has_limits = bool(checks.rule.limits) and has_groups
@@ -85,12 +85,12 @@ def answers_table(
 
 
 def has_classes(checks: RuleChecks) -> bool:
-    """Return whether errors are counted for a positive class."""
+    """Return whether there is a positive class whose errors are counted."""
     return any(outcome.classes for outcome in checks.all_outcomes())
 
 
 def class_table(checks: RuleChecks, max_groups: int | None) -> doc.Table:
-    """Return the errors of the positive class in a narrow table, for the terminal."""
+    """Return a narrow table of the errors of the positive class, for a terminal."""
     has_groups = any(checks.groups)
     name = _group_header(checks.rule) if has_groups else "Data"
 
@@ -116,7 +116,7 @@ def _class_columns() -> list[doc.Column]:
 
 
 def _class_cells(outcome: AnswerOutcomes | None) -> list[doc.Cell]:
-    """Return the shares and counts of the errors of the positive class."""
+    """Return a table of the shares and counts of the errors of the positive class."""
     if outcome is None or outcome.classes is None:
         return [None] * len(_class_columns())
     classes = outcome.classes
@@ -135,7 +135,7 @@ def _row_groups(
     has_groups: bool,
     max_groups: int | None = None,
 ) -> tuple[doc.TableRows, ...]:
-    """Return the rows of each data set: its groups and their total, or only the total."""
+    """Return rows for each data set: its groups and the total, or only the total."""
     # The first result of a data set is the total, and the other results are those of the groups.
     results_by_data_set = [checks.results_of(index) for index in range(len(checks))]
     if not has_groups:
@@ -181,7 +181,7 @@ def _group_header(rule: DecisionRule) -> str:
 
 
 def _has_results(check: RuleCheck) -> bool:
-    """Return False for the limits of a group without a threshold, which answers no sample."""
+    """Return whether a row has results. A limit without a threshold has none."""
     return not check.limit or check.rule.attainable
 
 
@@ -194,7 +194,7 @@ def row_name(checks: RuleChecks, check: RuleCheck) -> str:
 
 
 def _row_kind(check: RuleCheck) -> Literal["", "marked", "group"]:
-    """Return the kind of a row: the total, a group, or, indented, a limit of a group."""
+    """Return the kind of a row, which is the total, a group or a limit of a group."""
     if check.limit:
         return "group"
     return "" if check.group else "marked"
@@ -234,7 +234,7 @@ def symbol_note(checks: RuleChecks) -> str:
 
 
 def _condition_text(condition: AnswerCondition) -> doc.Text:
-    """Return the condition with the second alternative in a small font."""
+    """Return the condition for an answer. Its second alternative is in a small font."""
     if not condition.parts:
         return condition.text
     alternatives = [part.replace(" ", _NO_BREAK) for part in condition.parts]
@@ -250,7 +250,7 @@ def _verdict_cell(checks: RuleChecks, check: RuleCheck) -> doc.Span:
 
 
 def _condition_cell(checks: RuleChecks, check: RuleCheck) -> doc.Cell:
-    """Return the condition of a group, which is not repeated in the rows of its limits."""
+    """Return the condition of a group, or an empty text in the rows of its limits."""
     condition = None if check.limit else checks.condition_of(check.group)
     return "" if condition is None else _condition_text(condition)
 
@@ -265,7 +265,7 @@ def _answered_cell(check: RuleCheck) -> doc.Number:
 
 
 def _risk_cell(check: RuleCheck, outcome: AnswerOutcomes | None) -> doc.Number | None:
-    """Return the wrong answers with a joint interval, or the mean loss for other losses."""
+    """Return the share of wrong answers with a simultaneous interval, or the mean loss."""
     interval = check.selective_risk_interval
     if check.accepted == 0:
         return None
@@ -292,7 +292,7 @@ def _share_cell(share: Share) -> doc.Number | None:
 
 
 def _error_cell(count: int, share: Share) -> doc.Number | None:
-    """Return a number of errors among the answered samples of a class."""
+    """Return a cell with the number of errors among the answered samples of a class."""
     if share.total == 0:
         return None
     return doc.Number(count, number_format="count", small_text=f"of {format_count(share.total)}")
@@ -341,7 +341,7 @@ def side_by_side_table(checks: RuleChecks) -> doc.Table:
 
 
 def _cells_of_subset(checks: RuleChecks, index: int, subset: tuple[str, str]) -> list[doc.Cell]:
-    """Return three cells with the results of a group or limit on one data set, or empty cells."""
+    """Return three cells with the results of a group or limit on one data set."""
     for check, outcome in checks.results_of(index):
         if (check.group, check.limit) == subset:
             return [_answered_cell(check), _risk_cell(check, outcome), _verdict_cell(checks, check)]
@@ -395,7 +395,7 @@ def all_samples_table(checks: RuleChecks) -> doc.Table | None:
 
 
 def _count_of_total(share: Share) -> doc.Number | None:
-    """Return a count with its total and share, or None for a total of 0."""
+    """Return a cell with a count, its total and its share, or None if the total is 0."""
     if share.total == 0:
         return None
     counts = f"{format_count(share.count)} of {format_count(share.total)}"
@@ -409,7 +409,7 @@ def _count_of_total(share: Share) -> doc.Number | None:
 
 
 def calibration_table(checks: RuleChecks) -> doc.Table:
-    """Return the threshold and the calibration results of each group or limit."""
+    """Return a table of the threshold and the calibration results of each group or limit."""
     rule = checks.rule
     columns = [doc.Column(group_name(rule).capitalize() if rule.per else "Risk of", "name")]
     columns += [doc.Column("Answer if")] if rule.per else []
@@ -444,7 +444,7 @@ def calibration_table(checks: RuleChecks) -> doc.Table:
 
 
 def reason_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
-    """Yield the reasons for missing thresholds that the section on remedies does not explain."""
+    """Yield the reasons why thresholds are missing, unless another section explains them."""
     explained_groups = {remedies.group for remedies in checks.remedies}
     if "" in explained_groups:
         # The reason of a rule with several limits contains the reason of each limit.
@@ -458,7 +458,7 @@ def reason_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
 def _calibration_cells(
     checks: RuleChecks, part: RulePart, *, is_limit: bool = False
 ) -> list[doc.Cell]:
-    """Return the condition and the calibration results of a group, or of a limit."""
+    """Return a row with the condition and the calibration results of a group or a limit."""
     rule = part.rule
     name = part.name
     if is_limit or not checks.rule.per:
@@ -481,7 +481,7 @@ def _calibration_cells(
 
 
 def _calibration_condition(checks: RuleChecks, part: RulePart) -> doc.Cell:
-    """Return the condition for an answer in a group."""
+    """Return the condition under which the rule answers samples of a group."""
     if not part.rule.attainable:
         return doc.Span("no threshold", "open", tooltip=part.rule.reason)
     condition = checks.condition_of(part.name)
@@ -489,7 +489,7 @@ def _calibration_condition(checks: RuleChecks, part: RulePart) -> doc.Cell:
 
 
 def _calibration_risk(rule: DecisionRule, *, is_binary: bool) -> doc.Number | None:
-    """Return the risk on the calibration data, with the number of failures for a binary loss."""
+    """Return the risk on the calibration data. For a binary loss, add the number of failures."""
     if rule.risk is None:
         return None
     if not is_binary or rule.failures is None:

@@ -1,4 +1,4 @@
-"""The picture of the README: risk-coverage curves on clean and shifted MNIST digits."""
+"""Draw the figure of the README: risk-coverage curves on clean and shifted MNIST digits."""
 
 from pathlib import Path
 
@@ -14,31 +14,31 @@ _TITLES = {
 }
 
 
-def draw(predictions: Path, picture: Path) -> Path:
+def draw(predictions: Path, path: Path) -> Path:
     """Draw both curves of every classifier on MNIST, clean and shifted.
 
     Parameters
     ----------
     predictions : Path
-        What the demo wrote.
-    picture : Path
-        The file to write; its suffix says the format.
+        File of predictions that `examples.digits` wrote.
+    path : Path
+        File to write. Its suffix determines the format.
 
     Returns
     -------
     Path
-        The file written.
+        The written file.
     """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     axes = dict(zip(_TITLES, figure.subplots(1, 2), strict=True))
-    parts = ab.read_predictions(predictions, probabilities="p_*", by=["data", "model", "split"])
-    for key, part in parts.items():
+    groups = ab.read_predictions(predictions, probabilities="p_*", by=["data", "model", "split"])
+    for key, group in groups.items():
         names = dict(key)
         if names["data"] != "mnist":
             continue
-        confidence, loss = score("msr", part).values, ab.per_sample_loss(part)
+        confidence, loss = score("msr", group).values, ab.per_sample_loss(group)
         augrc = ab.augrc(confidence, loss)
         for kind, ax in axes.items():
             display = RiskCoverageDisplay.from_predictions(confidence, loss, kind=kind)
@@ -52,6 +52,6 @@ def draw(predictions: Path, picture: Path) -> Path:
     for kind, ax in axes.items():
         ax.set(title=_TITLES[kind], xlim=(0, 1), ylim=(0, None), ylabel="Risk")
     axes["selective"].get_legend().remove()
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, dpi=110)
-    return picture
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    return path

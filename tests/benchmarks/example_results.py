@@ -1,4 +1,4 @@
-"""A catalogue of three small cases, and invented results of them."""
+"""A catalogue of three small cases, and example results for them."""
 
 from benchmarks.cases.entry import BenchmarkCase, Target, Variant
 from benchmarks.cases.kernels import NUMBA, NUMPY
@@ -33,14 +33,14 @@ RANKING = BenchmarkCase(
     is_quick=True,
     column="1e3 float32",
 )
-PLAIN = BenchmarkCase(
+COMMAND = BenchmarkCase(
     "a command",
     "commands",
     lambda folder, share: folder,
     Variant("some work", quick),
     (
         Variant("with page", slow, targets=(Target(5, "seconds"), Target(3, "page, MB"))),
-        Variant("theirs", slow, is_peer=True),
+        Variant("peer", slow, is_peer=True),
     ),
     n=10,
     seconds=0.0,
@@ -55,7 +55,7 @@ GROWING = BenchmarkCase(
     "Rows.",
     growing="rows",
 )
-CASES = {case.name: case for case in (RANKING, PLAIN, GROWING)}
+CASES = {case.name: case for case in (RANKING, COMMAND, GROWING)}
 
 
 def measurement(ratio, *, seconds=1.0, **fields):
@@ -79,7 +79,7 @@ RESULTS = {
         {
             "some work": measurement(float("nan"), seconds=0.5),
             "with page": measurement(8.0, seconds=4.0, peak=100.0, facts={"page, MB": 3.5}),
-            "theirs": measurement(20.0),
+            "peer": measurement(20.0),
         }
     ),
     "growth with rows": case_result(
