@@ -80,7 +80,7 @@ def answers_table(
             doc.Span(f"Rule and test results {subject}", "strong"),
             f" {symbol_note(checks)}",
         ),
-        layout="dense",
+        layout="dense conditions" if has_conditions else "dense",
     )
 
 
