@@ -16,7 +16,7 @@ _NAN: Final = float("nan")
 
 
 class ArrivedLabel(NamedTuple):
-    """A label, which contains a loss or the hash of a true class."""
+    """The label of one sample: either its loss or the hash of its true class."""
 
     name: str
     #: Hash of the id, see `hash_names`.

@@ -334,7 +334,7 @@ class DecisionRule(NotebookDisplay):
         Returns
         -------
         ndarray of shape (n,)
-            Group names as in the parts.
+            Name of the group of each sample, as in ``parts``.
 
         Raises
         ------

@@ -72,7 +72,7 @@ class CostRow:
     Attributes
     ----------
     labels : tuple of str
-        The stage and the title of the part, or the name of a score.
+        Texts that identify a row of the table: its stage and its title, or the name of a score.
     jobs : int
         Number of measured jobs.
     seconds : float

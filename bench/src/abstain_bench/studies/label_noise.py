@@ -74,7 +74,7 @@ def study_label_noise(
     corrected : str, default="corrected_labels"
         Column with the corrected labels.
     scores : sequence of str, optional
-        Scores of the file. The default is the scores of the study ``estimators`` that apply. If
+        Scores of the file. By default, the study uses the scores of the study ``estimators``. If
         none applies, the default is the scores stored in the file.
     noise : float, default=0.01
         Share of wrong labels in the simulation, from 0 to 1.

@@ -29,7 +29,7 @@ from abstain.report.subjects.comparison.overall import (
     rank_blocks,
     stability_table,
 )
-from abstain.report.subjects.comparison.overview import Overview
+from abstain.report.subjects.comparison.overview import Overview, quote
 from abstain.report.subjects.comparison.summary import summary_blocks
 from abstain.report.subjects.comparison.tables import (
     displayed_share_of_pairs,
@@ -168,7 +168,7 @@ def _sections(comparison: Comparison, data: Sequence[Split]) -> Iterator[doc.Blo
         "differences",
         "Differences of all pairs",
         "Differences",
-        _DIFFERENCES_LEAD,
+        _DIFFERENCES_LEAD + _reference_note(comparison),
         view.boxes(lambda result: _difference_blocks(result, view)),
     )
     yield _detail_section(
@@ -253,6 +253,16 @@ _RANKS_LEAD: Final = (
     "difference that is due to chance is treated as real: use the tests and the rank intervals to "
     "decide. The probabilities are {ranks_note}."
 )
+
+
+def _reference_note(comparison: Comparison) -> str:
+    """Explain why p-values of pairs differ from those of the tests against a reference."""
+    if not (comparison.reference and comparison.is_adjusted):
+        return ""
+    return (
+        f" The first table adjusts only for the comparisons with {quote(comparison.reference)}, so "
+        "its p-values are smaller than those of the same pairs in this section."
+    )
 
 
 def _selection_controls(comparison: Comparison, data: Sequence[Split]) -> Iterator[doc.Controls]:
