@@ -11,6 +11,7 @@ from abstain.plots.formatting import format_percent
 from abstain.plots.verdicts import check_rule_checks, total_verdict
 from abstain.report import document as doc
 from abstain.report.formatting import build_remarks, format_count, join_first
+from abstain.report.subjects.rule.glossary import glossary_entries
 from abstain.report.subjects.rule.overview import (
     MAX_GROUPS,
     count_groups,
@@ -25,7 +26,6 @@ from abstain.report.subjects.rule.sentences import (
     estimate,
     facts,
     format_limit_name,
-    glossary_entries,
     group_name,
     guarantee_sentences,
     interval_scope,
