@@ -68,6 +68,8 @@ def answers_table(
             *(_class_cells(outcome) if shows_classes else []),
         ]
 
+    layout = "dense conditions" if has_conditions else "dense"
+    layout += " limits" if has_conditions and has_limits else ""
     groups = _row_groups(checks, cells_of, has_groups=has_groups, max_groups=max_groups)
     subject = "on other data"
     if has_groups:
@@ -80,7 +82,7 @@ def answers_table(
             doc.Span(f"Rule and test results {subject}", "strong"),
             f" {symbol_note(checks)}",
         ),
-        layout="dense conditions" if has_conditions else "dense",
+        layout=layout,
     )
 
 
