@@ -14,7 +14,6 @@ from abstain._foundation.arrays import (
     as_double_like,
     namespace,
     stack_scalars,
-    to_numpy,
     without_gradient,
 )
 from abstain._foundation.scored import Scored, output_reference, validate_samples
@@ -168,8 +167,8 @@ def _default_thresholds(groups: TieGroups) -> FloatArray:
         # The highest confidence is always a threshold.
         index = xp.concat((xp.zeros_like(index[:1]), index))
         thresholds = xp.take(thresholds, sorted_unique(index))
-    # The thresholds are copied to host memory, because the metric is called with each threshold.
-    return to_numpy(thresholds, "thresholds").astype(np.float64, copy=False)
+    # The metric is called with each threshold, which is a number. The samples stay on their device.
+    return thresholds if xp is np else np.array([float(t) for t in thresholds])
 
 
 def _evaluate_at_thresholds(metric: ThresholdMetric, s: Scored, thresholds: FloatArray) -> AnyArray:
