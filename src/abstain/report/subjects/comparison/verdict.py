@@ -99,7 +99,7 @@ def _no_best_sentence(title: str, estimates: Sequence[Estimate]) -> str:
 # -------------------------------------------------------------------------- several data sets
 def _several_data_sets_sentences(results: Sequence[MetricResult]) -> list[str]:
     """Return a sentence for each of few data sets, or sentences on the leader and the tests."""
-    if len(results) <= _MAX_DATA_SETS:
+    if len(results) <= _MAX_DATA_SETS and all(result.best_methods for result in results):
         answers = [" ".join(Overview(result).answer()) for result in results]
         if all(answers):
             names = [result.data_name for result in results]
