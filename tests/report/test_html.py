@@ -298,7 +298,8 @@ def test_long_names_break_after_separators_only():
     column = Column("Method", "name")
     cell = table_cell("mahalanobis_normalized <b>", column, is_header=True, is_stacked=False)
     assert "mahalanobis_<wbr>normalized &lt;b&gt;" in cell
-    span = Span("a_b", link="https://x.example/c_d")
+    assert "<wbr>" not in table_cell("mlp.csv", column, is_header=True, is_stacked=False)
+    span = Span("virtual_logit_matching", link="https://x.example/a_name_with_underscores")
     link = table_cell(span, column, is_header=True, is_stacked=False)
-    assert 'href="https://x.example/c_d"' in link
-    assert "a_<wbr>b" in link
+    assert 'href="https://x.example/a_name_with_underscores"' in link
+    assert "virtual_<wbr>logit_<wbr>matching" in link

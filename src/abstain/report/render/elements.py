@@ -49,8 +49,9 @@ _ELEMENTS: Final = {
 _CLASSES: Final = {"number": "num", "name": "name", "words": "words"}
 
 
-#: A separator within a name, outside of tags. A long name may be broken after it.
-_SEPARATOR: Final = re.compile(r"(?<=\w)([_./-])(?=\w)(?![^<]*>)")
+#: A long word outside of tags, and a separator in it. A page may break the word after a separator.
+_LONG_WORD: Final = re.compile(r"[\w./-]{16,}(?![^<]*>)")
+_SEPARATOR: Final = re.compile(r"(?<=\w)([_./-])(?=\w)")
 
 
 def _escape(text: str) -> str:
@@ -123,6 +124,15 @@ def label_text(name: Label | str) -> str:
 
 
 # ----------------------------------------------------------------------------------------- cells
+def breakable(text: Text) -> str:
+    """Return the HTML of a text, whose long names may be broken after separators."""
+    return _with_breaks(inline(text))
+
+
+def _with_breaks(content: str) -> str:
+    return _LONG_WORD.sub(lambda word: _SEPARATOR.sub(r"\1<wbr>", word[0]), content)
+
+
 def table_cell(cell: Cell, column: Column, *, is_header: bool, is_stacked: bool) -> str:
     """Return a table cell as HTML.
 
@@ -149,7 +159,7 @@ def table_cell(cell: Cell, column: Column, *, is_header: bool, is_stacked: bool)
     if isinstance(cell, IntervalMark) and column.axis is not None:
         content = _interval_mark(cell, column.axis)
     if column.kind == "name":
-        content = _SEPARATOR.sub(r"\1<wbr>", content)
+        content = _with_breaks(content)
     return f"<{element}{format_attributes(attributes)}>{content}</{element}>"
 
 

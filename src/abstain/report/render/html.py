@@ -190,6 +190,7 @@ def environment() -> "Environment":
     # These functions escape their output.
     for function in (
         elements.axis_header,
+        elements.breakable,
         elements.table_cell,
         elements.inline,
         elements.label,
