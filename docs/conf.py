@@ -51,6 +51,9 @@ plot_html_show_formats = plot_html_show_source_link = False
 plot_include_source = True
 plot_rcparams = {"savefig.bbox": "tight"}
 
+# Without "D", because "--out" would become a dash.
+smartquotes_action = "qe"
+
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]

@@ -111,6 +111,8 @@ def test_path_display_draws_each_stage(checks):
     assert list(widths.values()) == pytest.approx(frame["n_reached"].to_list())
     texts = [text.get_text() for text in display.ax_.texts]
     assert [text.split(":")[0] for text in texts] == list(cascade.names)
+    costs = dict(zip(frame["stage"], frame["cost"] + frame["error_cost"], strict=True))
+    assert any(text.endswith(f"cost {costs['large']:,.0f}") for text in texts)
 
 
 def test_path_of_the_calibration_data_has_no_wrong_answers(checks):

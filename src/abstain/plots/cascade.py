@@ -338,6 +338,7 @@ class CascadePathDisplay(Titled):
                 left += width
             axes.text(0, row - 0.32, _stage_text(stage), fontsize=9, color=INK, parse_math=False)
         axes.set(xlim=(0, _N_PATH), ylim=(len(path) - 0.5, -0.75), xlabel="Samples")
+        axes.xaxis.set_major_formatter("{x:,.0f}")
         style_axes(axes)
         axes.grid(visible=False, axis="y")
         axes.set_yticks([])
@@ -356,7 +357,9 @@ def _stage_text(stage: PathStage) -> str:
     if stage.n_wrong > 0:
         text += f", {stage.n_wrong:,.0f} wrong"
     cost = stage.cost + stage.error_cost
-    return f"{text}, cost {cost:,.4g}" if cost else text
+    # Four significant digits, without an exponent for large numbers.
+    cost_text = f"{cost:,.0f}" if cost >= 1000 else f"{cost:.4g}"
+    return f"{text}, cost {cost_text}" if cost else text
 
 
 def _row(kind: str, name: str, risk: float, cost: float, reviews: float) -> dict[str, Any]:
