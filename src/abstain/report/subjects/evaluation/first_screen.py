@@ -352,9 +352,6 @@ def _metric_table(lookup: ResultLookup) -> doc.Table:
     split, score = lookup.splits[0], lookup.scores[0]
     rows: list[tuple[doc.Cell, ...]] = []
     has_intervals = False
-    answered = lookup.evaluation.answered
-    if answered:
-        rows.append(("Answered", _format_ratio(answered.n, answered.n_total), ""))
     for name in lookup.headline_metrics or lookup.metrics[:MAX_KEY_ROWS]:
         result = lookup.results.get((split, score, name))
         if result is None:
@@ -365,6 +362,10 @@ def _metric_table(lookup: ResultLookup) -> doc.Table:
         number = cell and replace(cell, small_text="")
         rows.append((column_title(name, lookup), number, interval))
         has_intervals = has_intervals or bool(interval)
+    answered = lookup.evaluation.answered
+    if answered:
+        # The accuracy comes first.
+        rows.insert(1, ("Answered", _format_ratio(answered.n, answered.n_total), ""))
     columns = [doc.Column("Metric"), doc.number_column("Value")]
     if has_intervals:
         columns.append(doc.interval_column(f"{lookup.level} interval"))
